@@ -1,0 +1,96 @@
+// DeliveryStateStore: every delivery that is in flight, from its put to its removal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "holdfast/commit.h"
+
+namespace holdfast {
+
+// One event on its way to one client. Names and the event are arbitrary bytes; names are shorter than
+// 64 KiB, the event is at most EngineOptions::event_bytes_max. Times are kept to the nanosecond.
+struct Delivery {
+  std::string id;  // not empty; never used again for another delivery (Engine::NewDeliveryId)
+  uint64_t epoch = 0;
+  std::string topic;
+  uint64_t incarnation = 0;
+  uint64_t partition = 0;
+  std::optional<uint64_t> offset;  // none: the event did not come from a numbered source
+  std::string client;
+  uint32_t attempt = 0;  // pushes so far
+  absl::Duration due;    // when to push next, on the engine clock (Engine::EngineNow)
+  absl::Time created;    // wall time, for people
+  std::optional<std::string> redriven_from;  // id of the dead letter that this one replays
+  std::string event;
+
+  bool operator==(const Delivery&) const = default;
+};
+
+struct StoredDelivery {
+  Delivery delivery;
+  uint64_t lsn = 0;      // of the newest record that it consists of
+  bool durable = false;  // the level in force has reached lsn
+};
+
+// New values for a live delivery; all absolute.
+struct Reschedule {
+  std::string_view id;
+  uint64_t epoch = 0;
+  uint32_t attempt = 0;
+  absl::Duration due;
+};
+
+enum class Reason : uint8_t { kAcked = 1, kDeadLettered = 2, kWithdrawn = 3 };
+
+// How a delivery ends. `client`, `idempotency_key` and `answer` are recorded for whoever has to answer a
+// repeated ACK later; they may be empty.
+struct Removal {
+  std::string_view id;
+  Reason reason = Reason::kAcked;
+  std::string_view client;
+  std::optional<std::string_view> idempotency_key;
+  std::string_view answer;
+};
+
+// Threads: any. Mutations that must be atomic with other stores go through Engine::Transact.
+class DeliveryStateStore {
+ public:
+  virtual ~DeliveryStateStore() = default;
+
+  // Stores the delivery; a live one of the same id is replaced. A put that is refused leaves no trace.
+  // Errors: kInvalidArgument    empty id, a name of 64 KiB or more, an offset above 2^63 - 2
+  //         kResourceExhausted  the event is over the limit, or the disk is full
+  virtual Commit Put(const Delivery& delivery) = 0;
+
+  // Errors: kNotFound  no live delivery of this id: a remove wins over a retry
+  virtual Commit Update(const Reschedule& reschedule) = 0;
+
+  // Ends the delivery. An unknown or ended id changes nothing; the answer then waits for the removal
+  // that made it so.
+  virtual Commit Remove(const Removal& removal) = 0;
+
+  // Errors: kNotFound     no live delivery of this id
+  //         kUnavailable  its bytes could not be read; try again
+  //         kDataLoss     its bytes are damaged; run `holdfast verify`
+  virtual absl::StatusOr<StoredDelivery> Get(std::string_view id) = 0;
+
+  // Visits the deliveries live at the moment of the call, in no particular order, until `visit` answers
+  // false. The visitor may mutate any store; what it removed is not visited later.
+  // Errors: as Get, for the first value that cannot be read
+  virtual absl::Status Iterate(const std::function<bool(const StoredDelivery&)>& visit) = 0;
+
+  // Live deliveries now. O(1).
+  virtual uint64_t Count() = 0;
+
+  // Blocks until everything written so far is confirmed.
+  virtual absl::Status Flush() = 0;
+};
+
+}  // namespace holdfast

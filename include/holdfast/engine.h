@@ -1,0 +1,111 @@
+// Engine: the stores of one directory. Everything a host program needs starts here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "holdfast/commit.h"
+#include "holdfast/dead_letter_store.h"
+#include "holdfast/delivery_state_store.h"
+#include "holdfast/detail.h"
+#include "holdfast/offset_store.h"
+#include "holdfast/options.h"
+#include "holdfast/session_store.h"
+#include "holdfast/subscription_store.h"
+#include "holdfast/task_store.h"
+#include "holdfast/transaction.h"
+
+namespace holdfast {
+
+// What opening found. All zero for the memory backend.
+struct RecoveryReport {
+  bool created = false;         // the directory held no store
+  bool clean = false;           // the last writer closed it
+  bool unproven_tail = false;   // unclean, and nothing on disk proves where the confirmed records end
+  uint64_t segments = 0;
+  uint64_t records = 0;         // replayed
+  uint64_t bytes = 0;           // read
+  uint64_t copied_records = 0;  // in doubt, and stated again in the new segment
+  uint64_t torn_bytes = 0;      // cut: written when the last writer died, never confirmed
+  uint64_t ignored_groups = 0;  // whole groups behind a hole; never confirmed, never replayed
+  uint64_t last_lsn = 0;        // newest record taken
+  uint64_t deliveries = 0;
+  uint64_t offsets = 0;
+  uint64_t dead_letters = 0;
+  absl::Duration duration;
+};
+
+// A snapshot of the engine's counters since Open. Sizes in bytes.
+struct EngineStats {
+  std::string io_backend;        // "io_uring", "posix", "memory"
+  std::string io_reason;         // why not another one
+  Durability durability = Durability::kSynced;  // really in force
+  uint64_t appended_lsn = 0;
+  uint64_t written_lsn = 0;
+  uint64_t synced_lsn = 0;
+  uint64_t records = 0;
+  uint64_t batches = 0;
+  uint64_t groups = 0;
+  uint64_t record_bytes = 0;     // fields and record headers
+  uint64_t written_bytes = 0;    // groups as written, padding included
+  uint64_t durable_writes = 0;
+  uint64_t flushes = 0;
+  uint64_t segments = 0;
+  uint64_t cache_hits = 0;
+  uint64_t cache_misses = 0;
+  uint64_t cache_entries = 0;
+  uint64_t cache_bytes = 0;
+  bool poisoned = false;
+};
+
+// Owns: the journal, its threads and all six stores. One writing Engine per directory at a time.
+// Threads: any, except the destructor, which needs every other call to have returned.
+class Engine {
+ public:
+  // Locks the directory, recovers what is there, and starts. A refusal has changed no byte.
+  // Errors: kInvalidArgument     an option is out of range
+  //         kFailedPrecondition  kLocked, kReadOnly, kForeign, kNewerFormat; see Detail
+  //         kResourceExhausted   no room for the first segment
+  //         kUnavailable         the disk could not be read or written
+  //         kDataLoss            damage, named by segment, offset and LSN; run `holdfast verify`
+  static absl::StatusOr<std::unique_ptr<Engine>> Open(const EngineOptions& options);
+
+  // Closes cleanly unless Close() was called. Commits that are not confirmed yet become so, or fail.
+  virtual ~Engine() = default;
+
+  virtual OffsetStore& offsets() = 0;
+  virtual DeliveryStateStore& deliveries() = 0;
+  virtual DeadLetterStore& dead_letters() = 0;
+  virtual SubscriptionStore& subscriptions() = 0;
+  virtual SessionStore& sessions() = 0;
+  virtual TaskStore& tasks() = 0;
+
+  // Runs `fill` in the calling thread and commits what it collected as one atomic batch.
+  // Errors: those of the collected calls; kInvalidArgument for more than 65,535 changes;
+  //         kResourceExhausted when the batch is over min(16 MiB, segment_bytes / 4)
+  virtual Commit Transact(const std::function<void(Transaction&)>& fill) = 0;
+
+  // A delivery id that was never issued before, by any boot of this store: <bootEpoch>-<salt>-<seq>.
+  virtual std::string NewDeliveryId() = 0;
+  // Counts the boots of this store; durable before Open returns.
+  virtual uint64_t boot_epoch() const = 0;
+  // Monotonic time added up over all boots of this store: the clock of due times. After a kill it may
+  // have lost about a second; it never gains.
+  virtual absl::Duration EngineNow() = 0;
+
+  virtual const RecoveryReport& recovery() const = 0;
+  virtual EngineStats stats() = 0;
+
+  // Blocks until everything written so far is confirmed.
+  virtual absl::Status Flush() = 0;
+  // Confirms what is written, marks the store clean and stops the threads. Mutations fail afterwards.
+  // Errors: kUnavailable  the journal is poisoned; the store is as after a kill
+  virtual absl::Status Close() = 0;
+};
+
+}  // namespace holdfast

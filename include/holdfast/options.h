@@ -1,0 +1,67 @@
+// EngineOptions: every knob of the engine, with its unit, range and default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "holdfast/clock.h"
+#include "holdfast/log_sink.h"
+#include "holdfast/rng.h"
+
+namespace holdfast {
+
+enum class Backend {
+  kJournal,  // durable, in EngineOptions::directory
+  kMemory,   // nothing survives; for tests and as the baseline of the benchmarks
+};
+
+enum class Durability {
+  kSynced,   // confirmed = survives process kill, OS crash and power loss
+  kWritten,  // confirmed = survives a process kill only; synced at least once a second
+};
+
+enum class IoBackend {
+  kAuto,   // io_uring where the kernel allows it, else POSIX; which one is logged once
+  kUring,  // io_uring or fail
+  kPosix,
+};
+
+struct EngineOptions {
+  // Created if it does not exist (one level, not for read_only). A directory with foreign content is
+  // refused.
+  std::string directory;
+  Backend backend = Backend::kJournal;
+  Durability durability = Durability::kSynced;
+  IoBackend io = IoBackend::kAuto;
+
+  // 0: a commit goes out as soon as the device is free. Otherwise commits are written as they fill
+  // groups, and one flush each interval confirms them all. 0 .. 10 s.
+  absl::Duration commit_interval = absl::ZeroDuration();
+
+  // Size of one journal file, a multiple of 4 KiB, 64 KiB .. 1 GiB. Existing files keep theirs.
+  uint64_t segment_bytes = uint64_t{64} << 20;
+
+  // Largest event. What really fits is also bounded by a batch: min(16 MiB, segment_bytes / 4).
+  uint64_t event_bytes_max = uint64_t{16} << 20;
+
+  // Events at least this large are stored compressed where that saves an eighth; 0 switches it off.
+  uint64_t compress_event_bytes_min = 4096;
+
+  // Values kept in memory, least recently used out first; both bounds hold.
+  uint64_t value_cache_entries = 10'000;
+  uint64_t value_cache_bytes = uint64_t{64} << 20;
+
+  // How long to wait for the lock of a killed predecessor whose writes are still in flight.
+  absl::Duration lock_wait = absl::Seconds(10);
+
+  // Recover into memory and write nothing, beside a live writer too. Mutations fail with kReadOnly.
+  bool read_only = false;
+
+  // Borrowed; must outlive the Engine. Null: the real clock, random seed, no log.
+  Clock* clock = nullptr;
+  Rng* rng = nullptr;
+  LogSink* log = nullptr;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,5 @@
+#pragma once
+
+namespace holdfast {
+class SubscriptionStore;
+}  // namespace holdfast

@@ -1,0 +1,5 @@
+#pragma once
+
+namespace holdfast {
+class TaskStore;
+}  // namespace holdfast

@@ -1,0 +1,124 @@
+// Frame: how groups and batches lie in a segment, and the only code that builds and judges them
+// (FORMAT.md §4). Pure: bytes in, verdict out.
+//
+// A group is one 4 KiB-aligned write: a 64-byte header, batches from +64 on, zeros to the end.
+// A batch is atomic: a 32-byte header and its records, at a multiple of 8.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "journal/base/bytes.h"
+#include "journal/base/strong.h"
+
+namespace holdfast {
+
+inline constexpr uint64_t kBlockBytes = 4096;
+inline constexpr size_t kGroupHeaderBytes = 64;
+inline constexpr size_t kBatchHeaderBytes = 32;
+inline constexpr size_t kBatchAlignment = 8;
+inline constexpr size_t kBatchRecordsMax = 65'535;
+inline constexpr uint64_t kGroupBytesMax = uint64_t{32} << 20;
+
+// Identity of one life of a segment file: what every check in it is seeded with, besides its place.
+struct Life {
+  uint64_t salt = 0;   // of the store; never printed
+  uint32_t segment = 0;
+  uint64_t stamp = 0;  // hash(salt, epoch, counter, segment): never repeats
+};
+// Seed of a check at `offset` in that life.
+uint64_t SeedAt(const Life& life, uint64_t offset);
+uint64_t MakeLifeStamp(uint64_t salt, Epoch epoch, uint64_t counter, uint32_t segment);
+
+// Layout: life stamp u64, length u32, flags u16, batches u16 (saturated), records u32, reserved u32 = 0,
+// first LSN u64, synced u64, promised u64, engine time i64, check u64 (of the 56 bytes before).
+struct GroupHeader {
+  static constexpr uint16_t kLink = 1;  // holds a Link instead of batches
+
+  uint32_t length = 0;  // of the group, a multiple of 4 KiB
+  uint16_t flags = 0;
+  uint16_t batches = 0;
+  uint32_t records = 0;
+  Lsn first_lsn;         // none in a Link group
+  Lsn synced;            // S when it was built
+  Lsn promised;          // up to here OK may have been given when it was built
+  int64_t engine_ns = 0;
+  bool is_link() const { return (flags & kLink) != 0; }
+};
+
+// Layout: length u32, header check u32, first LSN u64, records u16, flags u16 = 0, epoch u32,
+// payload check u64. The header check is the low half of the checksum of the header with that field
+// zero; the payload check is of the records, seeded with the batch's place too.
+struct BatchHeader {
+  uint32_t length = 0;  // header included, padding to 8 not included
+  Lsn first_lsn;
+  uint16_t records = 0;
+  uint32_t epoch = 0;
+  Lsn last_lsn() const { return first_lsn + (records - 1u); }
+};
+
+// Writes the header at the start of `group`, which is the whole group, batches sealed already.
+void SealGroup(ByteSpan group, const GroupHeader& header, const Life& life, uint64_t offset);
+// Writes the header at the start of `batch`, whose records stand in place already, length exact.
+void SealBatch(ByteSpan batch, const BatchHeader& header, const Life& life, uint64_t offset);
+
+enum class Shape {
+  kValid,
+  kStampedBad,  // bears this life's stamp, but fails
+  kNoStamp,     // zeros, or an older life
+};
+
+struct GroupView {
+  Shape shape = Shape::kNoStamp;
+  GroupHeader header;  // only if kValid
+};
+// Judges the 64 header bytes at `offset`. `room` = bytes from `offset` to the end of the segment; a
+// valid header never claims more.
+GroupView ReadGroupHeader(ByteView bytes, const Life& life, uint64_t offset, uint64_t room);
+
+struct BatchView {
+  BatchHeader header;
+  uint64_t offset = 0;  // in the segment file
+  ByteView records;     // borrowed from the group's bytes
+};
+
+// Walks the batches of one group whose bytes are in memory, from +64 on. Not for Link groups.
+class BatchCursor {
+ public:
+  // `group` starts at `offset` in the segment and is header.length long (or shorter where the file was
+  // cut). All borrowed.
+  BatchCursor(ByteView group, const GroupHeader& header, const Life& life, uint64_t offset);
+
+  enum class Step {
+    kBatch,  // batch() is valid and followed the one before it
+    kEnd,    // all batches that the group header counts were seen
+    kBad,    // bytes fail at bad_offset(); Resync() may find what follows
+  };
+  Step Next();
+  const BatchView& batch() const { return batch_; }
+  uint64_t bad_offset() const { return bad_offset_; }
+  // LSN that the next batch must start with.
+  Lsn next_lsn() const { return next_lsn_; }
+
+  // After kBad: searches the following multiples of 8 for a batch whose header passes, whose LSNs are
+  // not below next_lsn() and inside what the group counts, and whose payload passes. Then batch() is it;
+  // the gap in LSNs names what was lost. False: nothing more in this group.
+  bool Resync();
+  // After kEnd: whether the rest of the group is all zeros.
+  bool PaddingIsZero() const;
+
+ private:
+  std::optional<BatchView> Read(uint64_t place, Lsn lsn_min) const;
+
+  ByteView group_;
+  const GroupHeader& header_;
+  const Life& life_;
+  uint64_t offset_;
+  uint64_t place_ = kGroupHeaderBytes;
+  uint64_t records_seen_ = 0;
+  Lsn next_lsn_;
+  uint64_t bad_offset_ = 0;
+  BatchView batch_;
+};
+
+}  // namespace holdfast

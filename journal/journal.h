@@ -1,0 +1,76 @@
+// Journal: the face of this floor. Appends batches, confirms them, reads records back.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "holdfast/clock.h"
+#include "holdfast/engine.h"
+#include "holdfast/log_sink.h"
+#include "holdfast/options.h"
+#include "journal/engine_clock.h"
+#include "journal/mark.h"
+#include "journal/record_sink.h"
+#include "journal/segment.h"
+#include "journal/state_machine.h"
+
+namespace holdfast {
+
+struct JournalOptions {
+  Durability durability = Durability::kSynced;
+  absl::Duration commit_interval = absl::ZeroDuration();
+  uint64_t segment_bytes = uint64_t{64} << 20;  // of new segments
+  uint64_t group_bytes_max = uint64_t{1} << 20; // a larger single batch gets a group of its own
+  // False: no thread is started. Whoever waits drives the disk, segments are made when they are needed,
+  // and Tick() does what the clock asks for. This is how the simulator runs the same code.
+  bool threads = true;
+};
+
+// What recovery hands over: a store that is decided, cut and ready for the next record.
+struct JournalStart {
+  StoreIdentity identity;
+  Segment active;              // its Link and the copied groups are in place and durable
+  uint64_t end = 0;            // where the next group goes, a multiple of 4 KiB
+  Lsn last;                    // newest LSN taken = appended = written = synced; none in a new store
+  Lsn next;                    // the first that may be given out
+  SegmentId oldest;
+  uint64_t life_counter = 0;   // used up by this boot so far
+  absl::Duration engine_time;  // newest found on disk
+  std::unique_ptr<MarkWriter> mark;
+  std::unique_ptr<File> lock;  // DIR/LOCK, held
+};
+
+// Counters for EngineStats; see there.
+struct JournalStats {
+  Lsn appended, written, synced;
+  uint64_t records = 0, batches = 0, groups = 0;
+  uint64_t record_bytes = 0, written_bytes = 0;
+  uint64_t durable_writes = 0, flushes = 0, segments = 0;
+  bool poisoned = false;
+};
+
+// Threads: any.
+class Journal : public RecordSink {
+ public:
+  // Starts at what recovery decided. Storage, clock, machines and mutex are borrowed and outlive it.
+  static StatusOr<std::unique_ptr<Journal>> Start(Storage& storage, Clock& clock, LogSink* log,
+                                                  const JournalOptions& options, JournalStart start,
+                                                  const StateMachines& machines, Mutex& sequencer);
+
+  // Confirms everything appended so far.
+  virtual Status Flush() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+  // Flushes, writes a clean MARK and stops the threads. Later calls of Reserve fail with kClosed.
+  // Errors: kUnavailable  poisoned: the store is as after a kill
+  virtual Status Close() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+  // Without threads: does what is due now (interval flush, MARK, heartbeat, the next segment).
+  virtual void Tick() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+
+  virtual EngineClock& engine_clock() = 0;
+  virtual JournalStats stats() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+
+ protected:
+  explicit Journal(Mutex& sequencer) : RecordSink(sequencer) {}
+};
+
+}  // namespace holdfast

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "holdfast/clock.h"
 #include "journal/base/status.h"
 #include "journal/format/segment_header.h"
 #include "journal/io/storage.h"

@@ -1,1 +1,96 @@
+// How the fields of a record are laid down, by their type; the bodies of the templates in
+// records.h. Included from records.h only.
+//
+//   uint64_t     varint                      string_view  varint length, bytes
+//   int64_t      zigzag varint               optional<T>  u8 0 or 1, T if 1
+//   StoredEvent  varint raw_bytes << 1 | compressed, varint length, bytes
 #pragma once
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "journal/base/check.h"
+#include "journal/format/records.h"
+
+namespace holdfast::records_codec {
+
+inline constexpr size_t kVarintBytesMax = 10;
+
+// The most that a field takes. What it gives is reserved before the first byte is laid down.
+inline size_t SizeMax(uint64_t) { return kVarintBytesMax; }
+inline size_t SizeMax(int64_t) { return kVarintBytesMax; }
+inline size_t SizeMax(std::string_view bytes) { return kVarintBytesMax + bytes.size(); }
+inline size_t SizeMax(const StoredEvent& event) { return kVarintBytesMax + SizeMax(event.bytes); }
+template <typename T>
+size_t SizeMax(const std::optional<T>& value) {
+  return 1 + (value.has_value() ? SizeMax(*value) : 0);
+}
+
+// Lays fields down in memory that the caller made large enough.
+class FieldWriter {
+ public:
+  explicit FieldWriter(char* place) : place_(place) {}
+
+  void Put(uint64_t value) {
+    while (value >= 0x80) {
+      *place_++ = static_cast<char>(value | 0x80);
+      value >>= 7;
+    }
+    *place_++ = static_cast<char>(value);
+  }
+  void Put(int64_t value) {
+    Put((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
+  }
+  void Put(std::string_view bytes) {
+    Put(uint64_t{bytes.size()});
+    if (!bytes.empty()) std::memcpy(place_, bytes.data(), bytes.size());
+    place_ += bytes.size();
+  }
+  void Put(const StoredEvent& event) {
+    CHECK(event.raw_bytes >> 63 == 0);
+    Put(event.raw_bytes << 1 | uint64_t{event.compressed});
+    Put(event.bytes);
+  }
+  template <typename T>
+  void Put(const std::optional<T>& value) {
+    *place_++ = value.has_value() ? 1 : 0;
+    if (value.has_value()) Put(*value);
+  }
+
+  char* place() const { return place_; }
+
+ private:
+  char* place_;
+};
+
+}  // namespace holdfast::records_codec
+
+namespace holdfast {
+
+template <typename Record>
+void EncodeRecord(const Record& record, std::string& out) {
+  static_assert(std::tuple_size_v<decltype(Record::Fields())> == std::size(Record::kFieldNames));
+  std::apply(
+      [&](auto... fields) {
+        const size_t start = out.size();
+        out.resize(start + kRecordHeaderBytes + (records_codec::SizeMax(record.*fields) + ...));
+        records_codec::FieldWriter writer(out.data() + start + kRecordHeaderBytes);
+        (writer.Put(record.*fields), ...);
+        out.resize(static_cast<size_t>(writer.place() - out.data()));
+
+        const size_t length = out.size() - start - kRecordHeaderBytes;
+        CHECK(length <= std::numeric_limits<uint32_t>::max());
+        const RecordHeader header{static_cast<uint8_t>(Record::kType), kRecordVersion, 0,
+                                  static_cast<uint32_t>(length)};
+        static_assert(sizeof header == kRecordHeaderBytes);  // no padding: copied as it is
+        std::memcpy(out.data() + start, &header, sizeof header);
+      },
+      Record::Fields());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,34 @@
+#include "journal/batch_draft.h"
+
+#include <cstring>
+
+namespace holdfast {
+
+AnyRecord BatchDraft::Decode(size_t index) const {
+  ByteView bytes = record(index);
+  StatusOr<RawRecord> raw = TakeRecord(bytes);
+  CHECK_OK(raw);
+  StatusOr<AnyRecord> decoded = DecodeRecord(*raw);
+  CHECK_OK(decoded);
+  return *std::move(decoded);
+}
+
+void BatchDraft::Keep(const std::vector<bool>& keep) {
+  CHECK(keep.size() == count());
+  size_t kept = 0;
+  size_t end = 0;
+  size_t begin = 0;
+  for (size_t index = 0; index < keep.size(); ++index) {
+    const size_t size = ends_[index] - begin;
+    if (keep[index]) {
+      std::memmove(bytes_.data() + end, bytes_.data() + begin, size);
+      end += size;
+      ends_[kept++] = end;
+    }
+    begin += size;
+  }
+  bytes_.resize(end);
+  ends_.resize(kept);
+}
+
+}  // namespace holdfast

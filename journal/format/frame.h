@@ -22,7 +22,7 @@ inline constexpr uint64_t kGroupBytesMax = uint64_t{32} << 20;
 
 // Identity of one life of a segment file: what every check in it is seeded with, besides its place.
 struct Life {
-  uint64_t salt = 0;   // of the store; never printed
+  uint64_t salt = 0;  // of the store; never printed
   uint32_t segment = 0;
   uint64_t stamp = 0;  // hash(salt, epoch, counter, segment): never repeats
 };
@@ -30,8 +30,9 @@ struct Life {
 uint64_t SeedAt(const Life& life, uint64_t offset);
 uint64_t MakeLifeStamp(uint64_t salt, Epoch epoch, uint64_t counter, uint32_t segment);
 
-// Layout: life stamp u64, length u32, flags u16, batches u16 (saturated), records u32, reserved u32 = 0,
-// first LSN u64, synced u64, promised u64, engine time i64, check u64 (of the 56 bytes before).
+// Layout: life stamp u64, length u32, flags u16, batches u16 (saturated), records u32, reserved u32
+// = 0, first LSN u64, synced u64, promised u64, engine time i64, check u64 (of the 56 bytes
+// before).
 struct GroupHeader {
   static constexpr uint16_t kLink = 1;  // holds a Link instead of batches
 
@@ -39,9 +40,9 @@ struct GroupHeader {
   uint16_t flags = 0;
   uint16_t batches = 0;
   uint32_t records = 0;
-  Lsn first_lsn;         // none in a Link group
-  Lsn synced;            // S when it was built
-  Lsn promised;          // up to here OK may have been given when it was built
+  Lsn first_lsn;  // none in a Link group
+  Lsn synced;     // S when it was built
+  Lsn promised;   // up to here OK may have been given when it was built
   int64_t engine_ns = 0;
   bool is_link() const { return (flags & kLink) != 0; }
 };
@@ -85,14 +86,18 @@ struct BatchView {
 // Walks the batches of one group whose bytes are in memory, from +64 on. Not for Link groups.
 class BatchCursor {
  public:
-  // `group` starts at `offset` in the segment and is header.length long (or shorter where the file was
-  // cut). All borrowed.
+  // `group` starts at `offset` in the segment; it is borrowed. It is header.length long, or shorter
+  // where the file was cut. Of a header that fails, the batches can still be read: HeaderFor() in
+  // its place.
   BatchCursor(ByteView group, const GroupHeader& header, const Life& life, uint64_t offset);
+  // Stands for the header of a group that should start with `first_lsn`: `length` bytes are looked
+  // through, for as many records as there are. Its end is then seen as kBad.
+  static GroupHeader HeaderFor(Lsn first_lsn, uint64_t length);
 
   enum class Step {
     kBatch,  // batch() is valid and followed the one before it
-    kEnd,    // all batches that the group header counts were seen
-    kBad,    // bytes fail at bad_offset(); Resync() may find what follows
+    kEnd,    // all records that the group header counts were passed, or Resync() found nothing more
+    kBad,  // the bytes at bad_offset() are not the batch with next_lsn(); Resync() may find another
   };
   Step Next();
   const BatchView& batch() const { return batch_; }
@@ -100,24 +105,29 @@ class BatchCursor {
   // LSN that the next batch must start with.
   Lsn next_lsn() const { return next_lsn_; }
 
-  // After kBad: searches the following multiples of 8 for a batch whose header passes, whose LSNs are
-  // not below next_lsn() and inside what the group counts, and whose payload passes. Then batch() is it;
-  // the gap in LSNs names what was lost. False: nothing more in this group.
+  // After kBad: searches the following multiples of 8 for a batch whose header passes, whose LSNs
+  // are not below next_lsn() and inside what the group counts, and whose payload passes. Then
+  // batch() is it; the gap in LSNs names what was lost. False: nothing more in this group; what is
+  // missing from next_lsn() on is lost.
   bool Resync();
-  // After kEnd: whether the rest of the group is all zeros.
+  // After kEnd: whether the rest of the group and what lies between its batches is all zeros.
   bool PaddingIsZero() const;
 
  private:
-  std::optional<BatchView> Read(uint64_t place, Lsn lsn_min) const;
+  std::optional<BatchView> Read(uint64_t place) const;
+  void Take(const BatchView& batch);
 
-  ByteView group_;
-  const GroupHeader& header_;
-  const Life& life_;
-  uint64_t offset_;
-  uint64_t place_ = kGroupHeaderBytes;
-  uint64_t records_seen_ = 0;
+  const ByteView group_;
+  const uint64_t life_seed_;
+  const uint32_t segment_;
+  const uint64_t offset_;  // of the group in the segment
+  const Lsn first_lsn_;
+  const uint64_t records_;              // in the group
+  uint64_t place_ = kGroupHeaderBytes;  // in the group
   Lsn next_lsn_;
   uint64_t bad_offset_ = 0;
+  bool exhausted_ = false;
+  bool padding_is_zero_ = true;
   BatchView batch_;
 };
 

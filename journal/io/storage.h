@@ -1,9 +1,10 @@
-// The seam to the disk: a Storage is one directory, a File one file in it, a WriteQueue the asynchronous
-// way to write. Cold work (open, recover, prepare) uses the blocking calls; the commit path uses the
-// queue, so that io_uring can overlap and the simulated disk can complete in any order its seed says.
+// The seam to the disk: a Storage is one directory, a File one file in it, a WriteQueue the
+// asynchronous way to write. Cold work (open, recover, prepare) uses the blocking calls; the commit
+// path uses the queue, so that io_uring can overlap and the simulated disk can complete in any
+// order its seed says.
 //
-// Names are relative to the directory ("MARK", "journal/0000000000000001.seg"); nobody above this floor
-// joins a path.
+// Names are relative to the directory ("MARK", "journal/0000000000000001.seg"); nobody above this
+// floor joins a path.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,10 @@ namespace holdfast {
 //   kNotFound            no such file
 //   kResourceExhausted   kDiskFull: no space, quota, file-size limit or descriptors
 //   kFailedPrecondition  kReadOnly: permission or read-only file system
-//   kUnavailable         kIo: anything else the operating system reports; the message names file and errno
-// Threads: any, for different files; one file's calls are serialised by its owner, except ReadAt, which
-// may run beside anything.
+//   kUnavailable         kIo: anything else the operating system reports; the message names file
+//   and errno
+// Threads: any, for different files; one file's calls are serialised by its owner, except ReadAt,
+// which may run beside anything.
 class File {
  public:
   virtual ~File() = default;
@@ -35,13 +37,13 @@ class File {
   virtual Status WriteAt(uint64_t offset, ByteView bytes) = 0;
   // Durable: every write to this file completed before the call, and its size.
   virtual Status SyncData() = 0;
-  // Grows the file to `bytes` of zeros that have really been written once, so that later overwrites
-  // need no allocation; or returns kDiskFull and may leave a shorter file.
+  // Really writes zeros over [0, bytes), growing the file as needed, so that later overwrites need
+  // no allocation; or returns kDiskFull and may leave a shorter file. Not durable.
   virtual Status WriteZeros(uint64_t bytes) = 0;
   virtual Status Truncate(uint64_t bytes) = 0;
   virtual StatusOr<uint64_t> Size() = 0;
-  // Exclusive lock on this descriptor, kept until the File is destroyed and no request made through it
-  // is in flight. Not blocking.  Errors: kFailedPrecondition kLocked
+  // Exclusive lock on this descriptor, kept until the File is destroyed and no request made through
+  // it is in flight. Not blocking.  Errors: kFailedPrecondition kLocked
   virtual Status TryLock() = 0;
   // Offsets, sizes and memory of writes through a WriteQueue must be multiples of it.
   virtual uint64_t alignment() const = 0;
@@ -50,7 +52,8 @@ class File {
 enum class OpenMode { kReadOnly, kReadWrite, kCreate };  // kCreate: read-write, made if missing
 
 struct FileUse {
-  bool direct = false;  // bypass the page cache where the file system allows it (else buffered, told once)
+  bool direct =
+      false;  // bypass the page cache where the file system allows it (else buffered, told once)
 };
 
 struct WriteOp {
@@ -72,17 +75,21 @@ struct Completion {
   Status status;
 };
 
-// Asynchronous writes. Completions come in any order.
-// Threads: Submit from one thread at a time, WaitOne from one thread at a time, beside each other.
+// Asynchronous writes. Completions come in any order, and are certain to come only while somebody
+// is in WaitOne: a backend may leave work to the thread that waits. Threads: Submit from one thread
+// at a time, WaitOne from one thread at a time, beside each other.
 class WriteQueue {
  public:
-  virtual ~WriteQueue() = default;  // Waits for what is in flight.
+  // Waits for what is in flight. What was not handed back by WaitOne may be written or not.
+  virtual ~WriteQueue() = default;
 
   // Starts the batch. A short write is completed at the right offset before it counts.
-  // Durable: kPlain not. kDurable its own ranges only, when it completes. kFlush names one file (one op
+  // Durable: kPlain not. kDurable its own ranges only, when it completes. kFlush names one file
+  // (one op
   //          without bytes) and covers the writes to it that had completed before Submit.
   // Owns:    borrows the bytes (not the span of ops) until the batch completes.
   // Errors:  kResourceExhausted kLimit  depth_max() batches are out; nothing was started
+  //          kUnavailable               the queue itself failed, see WaitOne; may be written or not
   virtual Status Submit(const WriteBatch& batch) = 0;
 
   // The next completion. Blocks until there is one or `timeout` is over.
@@ -103,7 +110,8 @@ class Storage {
   StatusOr<std::unique_ptr<File>> OpenFile(const std::string& name, OpenMode mode) {
     return OpenFile(name, mode, FileUse{});
   }
-  // Names of the entries of a subdirectory ("" is the directory itself), without the folder, sorted.
+  // Names of the entries of a subdirectory ("" is the directory itself), without the folder,
+  // sorted.
   virtual StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
   // Makes a subdirectory; one that exists is fine.
   virtual Status MakeFolder(const std::string& folder) = 0;
@@ -116,8 +124,8 @@ class Storage {
   // Queue for files of this storage. The files of its batches must outlive it.
   virtual StatusOr<std::unique_ptr<WriteQueue>> NewWriteQueue() = 0;
 
-  // Changes with every boot of the operating system: the same value means that nothing written was lost
-  // by the machine since. Empty if unknown.
+  // Changes with every boot of the operating system: the same value means that nothing written was
+  // lost by the machine since. Empty if unknown.
   virtual std::string host_boot_id() = 0;
   // "io_uring", "posix", "simulated"; and why not another.
   virtual std::string backend() const = 0;

@@ -1,0 +1,239 @@
+#include "journal/io/posix_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "journal/io/errno_status.h"
+#include "journal/io/file_size_signal.h"
+
+namespace holdfast {
+namespace {
+
+// Large enough to stream, small enough to allocate for a call.
+constexpr uint64_t kBounceBytesMax = uint64_t{256} << 10;
+constexpr uint64_t kZeroBytes = uint64_t{1} << 20;
+
+bool IsAlignedIo(uint64_t offset, const std::byte* data, size_t size) {
+  return IsAligned(offset, kIoAlignment) && IsAligned(size, kIoAlignment) &&
+         IsAligned(reinterpret_cast<uintptr_t>(data), kIoAlignment);
+}
+
+uint64_t BounceBytes(uint64_t offset, size_t size) {
+  return std::min(kBounceBytesMax, AlignUp(offset % kIoAlignment + size, kIoAlignment));
+}
+
+}  // namespace
+
+bool IsRetriable(int error) {
+  return error == EINTR || error == EAGAIN || error == EBUSY || error == ECANCELED;
+}
+
+void DirectRefusal::Tell(const std::string& path, int error) {
+  std::string reason;
+  {
+    MutexLock lock(mu_);
+    if (!reason_.empty()) return;
+    reason_ = fmt::format("direct I/O refused ({}): buffered writes with fdatasync",
+                          std::generic_category().message(error));
+    reason = reason_;
+  }
+  if (log_ != nullptr) log_->Log(LogLevel::kWarning, fmt::format("{}: {}", path, reason));
+}
+
+std::string DirectRefusal::reason() {
+  MutexLock lock(mu_);
+  return reason_;
+}
+
+PosixFile::PosixFile(int fd, bool direct, std::string path, std::shared_ptr<DirectRefusal> refusal)
+    : fd_(fd), path_(std::move(path)), refusal_(std::move(refusal)), direct_(direct) {
+  CHECK(fd_ >= 0);
+}
+
+PosixFile::~PosixFile() { close(fd_); }
+
+Status PosixFile::Failed(int error, std::string_view action) const {
+  return ErrnoStatus(error, path_, action);
+}
+
+void PosixFile::DropDirect() {
+  if (!direct_.exchange(false)) return;
+  const int flags = fcntl(fd_, F_GETFL);
+  // Should this fail, the same EINVAL comes back from the next call and is an error then.
+  if (flags >= 0) fcntl(fd_, F_SETFL, flags & ~O_DIRECT);
+  refusal_->Tell(path_, EINVAL);
+}
+
+StatusOr<size_t> PosixFile::ReadAt(uint64_t offset, ByteSpan buffer) {
+  AlignedBuffer bounce;
+  size_t done = 0;
+  while (done < buffer.size()) {
+    const uint64_t at = offset + done;
+    const ByteSpan rest = buffer.subspan(done);
+    const bool bounced = direct() && !IsAlignedIo(at, rest.data(), rest.size());
+    if (bounced && bounce.size() == 0) bounce = AlignedBuffer(BounceBytes(at, rest.size()));
+    ASSIGN_OR_RETURN(const size_t got,
+                     bounced ? ReadThroughBounce(at, rest, bounce) : ReadSome(at, rest));
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
+
+// One successful system call's worth; 0 at the end of the file.
+StatusOr<size_t> PosixFile::ReadSome(uint64_t offset, ByteSpan buffer) {
+  for (int retries = 0;;) {
+    const bool was_direct = direct();
+    const ssize_t got = pread(fd_, buffer.data(), buffer.size(), Narrow<off_t>(offset));
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno == EINVAL && was_direct) {
+      DropDirect();
+      continue;
+    }
+    if (!IsRetriable(errno) || ++retries > kIoRetriesMax) {
+      return Failed(errno, fmt::format("read of {} bytes at offset {}", buffer.size(), offset));
+    }
+  }
+}
+
+StatusOr<size_t> PosixFile::ReadThroughBounce(uint64_t offset, ByteSpan buffer,
+                                              AlignedBuffer& bounce) {
+  const uint64_t start = AlignDown(offset, kIoAlignment);
+  const size_t skip = static_cast<size_t>(offset - start);
+  const size_t want = std::min<size_t>(bounce.size(), AlignUp(skip + buffer.size(), kIoAlignment));
+  ASSIGN_OR_RETURN(const size_t got, ReadSome(start, bounce.span().first(want)));
+  if (got <= skip) return size_t{0};
+  const size_t usable = std::min(got - skip, buffer.size());
+  std::memcpy(buffer.data(), bounce.data() + skip, usable);
+  return usable;
+}
+
+Status PosixFile::WriteAt(uint64_t offset, ByteView bytes) {
+  if (direct() && !IsAlignedIo(offset, bytes.data(), bytes.size())) {
+    return WriteThroughBounce(offset, bytes);
+  }
+  return WriteAligned(offset, bytes);
+}
+
+Status PosixFile::WriteAligned(uint64_t offset, ByteView bytes) {
+  const FileSizeSignalBlock no_signal;
+  size_t done = 0;
+  int retries = 0;
+  while (done < bytes.size()) {
+    const bool was_direct = direct();
+    const ssize_t wrote =
+        pwrite(fd_, bytes.data() + done, bytes.size() - done, Narrow<off_t>(offset + done));
+    if (wrote < 0 && errno == EINVAL && was_direct) {
+      DropDirect();
+      continue;
+    }
+    if (wrote < 0 && !IsRetriable(errno)) {
+      return Failed(errno, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
+    }
+    // What follows a short direct write must start at a block again: the rest of a block that is
+    // half there is written once more.
+    size_t progress = wrote < 0 ? 0 : static_cast<size_t>(wrote);
+    if (was_direct && done + progress < bytes.size()) progress = AlignDown(progress, kIoAlignment);
+    done += progress;
+    retries = progress == 0 ? retries + 1 : 0;
+    if (retries > kIoRetriesMax) {
+      return Failed(EIO, fmt::format("write of {} bytes at offset {} stays at {}", bytes.size(),
+                                     offset, done));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Reads the blocks at both ends, so that what stands beside `bytes` stays; whole blocks written
+// behind the end of the file are cut off again.
+Status PosixFile::WriteThroughBounce(uint64_t offset, ByteView bytes) {
+  if (bytes.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t size_before, Size());
+  AlignedBuffer bounce(BounceBytes(offset, bytes.size()));
+  const uint64_t end = offset + bytes.size();
+  for (uint64_t at = offset; at < end;) {
+    const uint64_t start = AlignDown(at, kIoAlignment);
+    const uint64_t stop = std::min(end, start + bounce.size());
+    const uint64_t stop_block = AlignUp(stop, kIoAlignment);
+    const ByteSpan blocks = bounce.span().first(static_cast<size_t>(stop_block - start));
+    std::fill(blocks.begin(), blocks.end(), std::byte{0});
+    if (at != start) {
+      RETURN_IF_ERROR(ReadAt(start, blocks.first(kIoAlignment)).status());
+    }
+    if (stop != stop_block && (at == start || blocks.size() > kIoAlignment)) {
+      RETURN_IF_ERROR(
+          ReadAt(stop_block - kIoAlignment, blocks.last(static_cast<size_t>(kIoAlignment)))
+              .status());
+    }
+    std::memcpy(blocks.data() + (at - start), bytes.data() + (at - offset),
+                static_cast<size_t>(stop - at));
+    RETURN_IF_ERROR(WriteAligned(start, blocks));
+    at = stop;
+  }
+  const uint64_t size_wanted = std::max(size_before, end);
+  if (AlignUp(end, kIoAlignment) > size_wanted) return Truncate(size_wanted);
+  return absl::OkStatus();
+}
+
+// A failed sync is never tried again: the kernel may have dropped the pages it failed on.
+Status PosixFile::SyncData() {
+  if (fdatasync(fd_) != 0) return Failed(errno, "fdatasync");
+  return absl::OkStatus();
+}
+
+Status PosixFile::WriteZeros(uint64_t bytes) {
+  RETURN_IF_ERROR(ReserveBlocks(bytes));
+  const AlignedBuffer zeros(std::min(bytes, kZeroBytes));
+  for (uint64_t offset = 0; offset < bytes;) {
+    const uint64_t count = std::min(bytes - offset, zeros.size());
+    RETURN_IF_ERROR(WriteAt(offset, zeros.view().first(static_cast<size_t>(count))));
+    offset += count;
+  }
+  return absl::OkStatus();
+}
+
+// Asks for the space as one piece, and learns of a full disk before anything is written. The size
+// stays, so it tells how far zeros were really written. A file system that cannot do it just
+// writes.
+Status PosixFile::ReserveBlocks(uint64_t bytes) {
+  const FileSizeSignalBlock no_signal;
+  if (fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, Narrow<off_t>(bytes)) == 0) return absl::OkStatus();
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
+    return Failed(errno, fmt::format("reserving {} bytes", bytes));
+  }
+  return absl::OkStatus();
+}
+
+Status PosixFile::Truncate(uint64_t bytes) {
+  const FileSizeSignalBlock no_signal;
+  while (ftruncate(fd_, Narrow<off_t>(bytes)) != 0) {
+    if (errno != EINTR) return Failed(errno, fmt::format("setting its size to {} bytes", bytes));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<uint64_t> PosixFile::Size() {
+  struct stat info{};
+  if (fstat(fd_, &info) != 0) return Failed(errno, "reading its size");
+  return static_cast<uint64_t>(info.st_size);
+}
+
+Status PosixFile::TryLock() {
+  while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return WrongState(
+          Detail::kLocked,
+          "{}: locked by another process, or writes of a killed one are still in flight", path_);
+    }
+    if (errno != EINTR) return Failed(errno, "lock");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast

@@ -49,6 +49,9 @@ class RecordSink : public CommitSource {
   virtual StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn)
       ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
+  // True once a write or a sync has failed: from then on only what was Reached() may be shown.
+  virtual bool poisoned() const = 0;
+
   // A Commit for `lsn`.
   Commit CommitAt(Lsn lsn, bool changed) { return Commit(this, lsn.value(), changed); }
 

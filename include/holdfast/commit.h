@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -18,13 +19,13 @@ class CommitSource {
   virtual bool Reached(uint64_t lsn) const = 0;
 };
 
-// The outcome of one mutation, or of one transaction: a small value to copy and keep. It borrows the
-// Engine and must not be used after the Engine is destroyed.
+// The outcome of one mutation, or of one transaction: a small value to copy and keep. It borrows
+// the Engine and must not be used after the Engine is destroyed.
 //
-// A mutation is visible to reads at once. It is *confirmed* when Wait() or Then() says OK: from then on
-// it survives what EngineOptions::durability promises. A mutation that changed nothing (an offset that
-// was not higher, a repeated remove) carries the number of the record that made it so, and is confirmed
-// when that record is: a no-op never claims more than the disk holds.
+// A mutation is visible to reads at once. It is *confirmed* when Wait() or Then() says OK: from
+// then on it survives what EngineOptions::durability promises. A mutation that changed nothing (an
+// offset that was not higher, a repeated remove) carries the number of the record that made it so,
+// and is confirmed when that record is: a no-op never claims more than the disk holds.
 class [[nodiscard]] Commit {
  public:
   // Nothing to wait for.
@@ -33,6 +34,10 @@ class [[nodiscard]] Commit {
   explicit Commit(absl::Status refused) : refused_(std::move(refused)) {}
   Commit(CommitSource* source, uint64_t lsn, bool changed)
       : source_(source), lsn_(lsn), changed_(changed) {}
+  // Refused because of what record `lsn` did ("not found" after a removal): Wait() and Then() give
+  // the refusal away only when that record is confirmed.
+  Commit(CommitSource* source, uint64_t lsn, absl::Status refused)
+      : source_(source), lsn_(lsn), refused_(std::move(refused)) {}
 
   // Number of the newest record that this answer depends on; 0 if there is none.
   uint64_t lsn() const { return lsn_; }
@@ -45,20 +50,29 @@ class [[nodiscard]] Commit {
 
   // Blocks until the level in force has reached lsn(). Does not shorten the commit interval.
   // Threads: any, but never inside a Then() callback.
-  // Errors:  kResourceExhausted, kFailedPrecondition, kInvalidArgument, kNotFound  refused: not written
-  //          kUnavailable  a write or sync failed: the outcome is unknown until the store is reopened
+  // Errors:  kResourceExhausted, kFailedPrecondition, kInvalidArgument, kNotFound  refused: not
+  // written
+  //          kUnavailable  a write or sync failed: the outcome is unknown until the store is
+  //          reopened
   absl::Status Wait() const {
-    if (!refused_.ok() || source_ == nullptr) return refused_;
-    return source_->WaitFor(lsn_);
+    if (source_ == nullptr) return refused_;
+    absl::Status reached = source_->WaitFor(lsn_);
+    return reached.ok() ? refused_ : reached;
   }
 
-  // Calls `callback` once with what Wait() would return: inline if that is known already, otherwise on
-  // the engine's callback thread, in LSN order. The callback may start mutations; it must not Wait.
+  // Calls `callback` once with what Wait() would return: inline if that is known already, otherwise
+  // on the engine's callback thread, in LSN order. The callback may start mutations; it must not
+  // Wait.
   void Then(std::function<void(absl::Status)> callback) const {
-    if (!refused_.ok() || source_ == nullptr) {
+    if (source_ == nullptr) {
       callback(refused_);
-    } else {
+    } else if (refused_.ok()) {
       source_->CallWhenReached(lsn_, std::move(callback));
+    } else {
+      source_->CallWhenReached(
+          lsn_, [refused = refused_, callback = std::move(callback)](absl::Status reached) {
+            callback(reached.ok() ? refused : reached);
+          });
     }
   }
 

@@ -41,7 +41,8 @@ struct StoredDeadLetter {
   bool durable = false;
 };
 
-// Threads: any. Moving a delivery here is one Transact of {RecordDeadLetter, RemoveDelivery, WriteOffset}.
+// Threads: any. Moving a delivery here is one Transact of {RecordDeadLetter, RemoveDelivery,
+// WriteOffset}.
 class DeadLetterStore {
  public:
   virtual ~DeadLetterStore() = default;
@@ -50,12 +51,13 @@ class DeadLetterStore {
   // Errors: as DeliveryStateStore::Put
   virtual Commit Record(const DeadLetter& dead_letter) = 0;
 
-  // Whether the id is recorded, and whether that is durable already.
+  // Whether the id is recorded, and whether this answer is durable already.
   struct Presence {
     bool recorded = false;
     bool durable = false;
   };
-  virtual Presence IsDeadLettered(std::string_view delivery_id) = 0;
+  // Errors: kUnavailable  kPoisoned: the journal failed before the answer was confirmed
+  virtual absl::StatusOr<Presence> IsDeadLettered(std::string_view delivery_id) = 0;
 
   // Errors: as DeliveryStateStore::Get
   virtual absl::StatusOr<StoredDeadLetter> Get(std::string_view delivery_id) = 0;
@@ -64,9 +66,9 @@ class DeadLetterStore {
   virtual absl::Status Iterate(const std::function<bool(const StoredDeadLetter&)>& visit) = 0;
   virtual uint64_t Count() = 0;
 
-  // Puts the event up for delivery again, in one batch with the count of its replays. The caller gives
-  // the new id (Engine::NewDeliveryId), due time and creation time; the rest comes from the dead letter,
-  // with redriven_from set, no source offset and attempt 0.
+  // Puts the event up for delivery again, in one batch with the count of its replays. The caller
+  // gives the new id (Engine::NewDeliveryId), due time and creation time; the rest comes from the
+  // dead letter, with redriven_from set, no source offset and attempt 0.
   struct RedriveAs {
     std::string_view new_id;
     absl::Duration due;
@@ -74,6 +76,8 @@ class DeadLetterStore {
   };
   // Errors: kNotFound         no such dead letter
   //         kAlreadyExists    new_id is in flight
+  //         kInvalidArgument  new_id is empty or of 64 KiB or more
+  //         kUnavailable, kDataLoss  as Get: nothing was written
   virtual Commit Redrive(std::string_view delivery_id, const RedriveAs& as) = 0;
 
   // Forgets a dead letter. An unknown id changes nothing.

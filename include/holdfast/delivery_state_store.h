@@ -14,8 +14,9 @@
 
 namespace holdfast {
 
-// One event on its way to one client. Names and the event are arbitrary bytes; names are shorter than
-// 64 KiB, the event is at most EngineOptions::event_bytes_max. Times are kept to the nanosecond.
+// One event on its way to one client. Names and the event are arbitrary bytes; names are shorter
+// than 64 KiB, the event is at most EngineOptions::event_bytes_max. Times are kept to the
+// nanosecond; one beyond 64 bits of them is kept as infinite.
 struct Delivery {
   std::string id;  // not empty; never used again for another delivery (Engine::NewDeliveryId)
   uint64_t epoch = 0;
@@ -49,11 +50,12 @@ struct Reschedule {
 
 enum class Reason : uint8_t { kAcked = 1, kDeadLettered = 2, kWithdrawn = 3 };
 
-// How a delivery ends. `client`, `idempotency_key` and `answer` are recorded for whoever has to answer a
-// repeated ACK later; they may be empty.
+// How a delivery ends. All but the id is recorded as given, for whoever has to answer a repeated
+// ACK later, and may be empty.
 struct Removal {
   std::string_view id;
   Reason reason = Reason::kAcked;
+  uint64_t epoch = 0;  // of the delivery
   std::string_view client;
   std::optional<std::string_view> idempotency_key;
   std::string_view answer;
@@ -64,26 +66,31 @@ class DeliveryStateStore {
  public:
   virtual ~DeliveryStateStore() = default;
 
-  // Stores the delivery; a live one of the same id is replaced. A put that is refused leaves no trace.
-  // Errors: kInvalidArgument    empty id, a name of 64 KiB or more, an offset above 2^63 - 2
+  // Stores the delivery; a live one of the same id is replaced. A put that is refused leaves no
+  // trace. Errors: kInvalidArgument    empty id, a name of 64 KiB or more, an offset above 2^63 - 2
   //         kResourceExhausted  the event is over the limit, or the disk is full
   virtual Commit Put(const Delivery& delivery) = 0;
 
-  // Errors: kNotFound  no live delivery of this id: a remove wins over a retry
+  // Errors: kNotFound  no live delivery of this id: a remove wins over a retry. Wait() says so only
+  // when
+  //                    the removal itself is confirmed
   virtual Commit Update(const Reschedule& reschedule) = 0;
 
-  // Ends the delivery. An unknown or ended id changes nothing; the answer then waits for the removal
-  // that made it so.
+  // Ends the delivery. An unknown or ended id changes nothing; the answer then waits for the
+  // removal that made it so.
   virtual Commit Remove(const Removal& removal) = 0;
 
   // Errors: kNotFound     no live delivery of this id
-  //         kUnavailable  its bytes could not be read; try again
+  //         kUnavailable  its bytes could not be read; try again. kPoisoned: the journal failed
+  //         before
+  //                       the newest change of this id was confirmed; reopen
   //         kDataLoss     its bytes are damaged; run `holdfast verify`
   virtual absl::StatusOr<StoredDelivery> Get(std::string_view id) = 0;
 
-  // Visits the deliveries live at the moment of the call, in no particular order, until `visit` answers
-  // false. The visitor may mutate any store; what it removed is not visited later.
-  // Errors: as Get, for the first value that cannot be read
+  // Visits the deliveries live at the moment of the call, in no particular order, until `visit`
+  // answers false. The visitor may mutate any store; what was removed meanwhile is not visited. One
+  // that cannot be read is left out and does not stop the others. Errors: as Get, for the first
+  // value that could not be read
   virtual absl::Status Iterate(const std::function<bool(const StoredDelivery&)>& visit) = 0;
 
   // Live deliveries now. O(1).

@@ -1,5 +1,5 @@
-// Why a call failed, for programs. The status code says what to do, the message tells a person where
-// to look, and the detail lets code tell two failures of one code apart.
+// Why a call failed, for programs. The status code says what to do, the message tells a person
+// where to look, and the detail lets code tell two failures of one code apart.
 #pragma once
 
 #include "absl/status/status.h"
@@ -30,6 +30,8 @@ enum class Detail : int {
   kWrongClient = 15,
   // kAborted
   kConflict = 16,
+  // kFailedPrecondition, again
+  kTerminal = 17,  // the task has reached a final state
 };
 
 // The detail that the library attached to `status`; kNone if there is none. Any thread.

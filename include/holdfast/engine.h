@@ -24,9 +24,10 @@ namespace holdfast {
 
 // What opening found. All zero for the memory backend.
 struct RecoveryReport {
-  bool created = false;         // the directory held no store
-  bool clean = false;           // the last writer closed it
-  bool unproven_tail = false;   // unclean, and nothing on disk proves where the confirmed records end
+  bool created = false;  // the directory held no store
+  bool clean = false;    // the last writer closed it
+  bool unproven_tail =
+      false;  // unclean, and nothing on disk proves where the confirmed records end
   uint64_t segments = 0;
   uint64_t records = 0;         // replayed
   uint64_t bytes = 0;           // read
@@ -42,8 +43,8 @@ struct RecoveryReport {
 
 // A snapshot of the engine's counters since Open. Sizes in bytes.
 struct EngineStats {
-  std::string io_backend;        // "io_uring", "posix", "memory"
-  std::string io_reason;         // why not another one
+  std::string io_backend;                       // "io_uring", "posix", "memory"
+  std::string io_reason;                        // why not another one
   Durability durability = Durability::kSynced;  // really in force
   uint64_t appended_lsn = 0;
   uint64_t written_lsn = 0;
@@ -51,8 +52,8 @@ struct EngineStats {
   uint64_t records = 0;
   uint64_t batches = 0;
   uint64_t groups = 0;
-  uint64_t record_bytes = 0;     // fields and record headers
-  uint64_t written_bytes = 0;    // groups as written, padding included
+  uint64_t record_bytes = 0;   // fields and record headers
+  uint64_t written_bytes = 0;  // groups as written, padding included
   uint64_t durable_writes = 0;
   uint64_t flushes = 0;
   uint64_t segments = 0;
@@ -75,7 +76,8 @@ class Engine {
   //         kDataLoss            damage, named by segment, offset and LSN; run `holdfast verify`
   static absl::StatusOr<std::unique_ptr<Engine>> Open(const EngineOptions& options);
 
-  // Closes cleanly unless Close() was called. Commits that are not confirmed yet become so, or fail.
+  // Closes cleanly unless Close() was called. Commits that are not confirmed yet become so, or
+  // fail.
   virtual ~Engine() = default;
 
   virtual OffsetStore& offsets() = 0;
@@ -90,12 +92,13 @@ class Engine {
   //         kResourceExhausted when the batch is over min(16 MiB, segment_bytes / 4)
   virtual Commit Transact(const std::function<void(Transaction&)>& fill) = 0;
 
-  // A delivery id that was never issued before, by any boot of this store: <bootEpoch>-<salt>-<seq>.
+  // A delivery id that was never issued before, by any boot of this store:
+  // <bootEpoch>-<salt>-<seq>.
   virtual std::string NewDeliveryId() = 0;
   // Counts the boots of this store; durable before Open returns.
   virtual uint64_t boot_epoch() const = 0;
-  // Monotonic time added up over all boots of this store: the clock of due times. After a kill it may
-  // have lost about a second; it never gains.
+  // Monotonic time added up over all boots of this store: the clock of due times. After a kill it
+  // may have lost about a second; it never gains.
   virtual absl::Duration EngineNow() = 0;
 
   virtual const RecoveryReport& recovery() const = 0;
@@ -103,8 +106,8 @@ class Engine {
 
   // Blocks until everything written so far is confirmed.
   virtual absl::Status Flush() = 0;
-  // Confirms what is written, marks the store clean and stops the threads. Mutations fail afterwards.
-  // Errors: kUnavailable  the journal is poisoned; the store is as after a kill
+  // Confirms what is written, marks the store clean and stops the threads. Mutations fail
+  // afterwards. Errors: kUnavailable  the journal is poisoned; the store is as after a kill
   virtual absl::Status Close() = 0;
 };
 

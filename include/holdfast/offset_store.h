@@ -21,10 +21,11 @@ struct OffsetKey {
   auto operator<=>(const OffsetKey&) const = default;
 };
 
-// `next` is the next offset not finished, 0 .. 2^63 - 2. `incarnation` rises when the source's numbering
-// starts again; positions are ordered by incarnation first.
+// `next` is the next offset not finished, 0 .. 2^63 - 2. `incarnation` rises when the source's
+// numbering starts again; positions are ordered by incarnation first.
 struct OffsetPosition {
-  OffsetPosition(uint64_t next_offset = 0, uint64_t incarnation_number = 0)  // NOLINT: 4711 is a position.
+  OffsetPosition(uint64_t next_offset = 0,
+                 uint64_t incarnation_number = 0)  // NOLINT: 4711 is a position.
       : incarnation(incarnation_number), next(next_offset) {}
   uint64_t incarnation;
   uint64_t next;
@@ -46,13 +47,15 @@ struct SourceKey {
   auto operator<=>(const SourceKey&) const = default;
 };
 
-// What is recorded of a source: every offset up to and including `seen` was decided for every target;
-// the source may forget everything below `cursor`. Both only rise.
+// What is recorded of a source: every offset up to and including `seen` was decided for every
+// target; the source may forget everything below `cursor`. Both only rise.
 struct SourceProgress {
   bool has_seen = false;
   uint64_t seen = 0;
   bool has_cursor = false;
   uint64_t cursor = 0;
+  uint64_t lsn = 0;      // of the newest record that it consists of
+  bool durable = false;  // the level in force has reached lsn
 };
 
 // Threads: any. Mutations that must be atomic with other stores go through Engine::Transact.
@@ -60,7 +63,9 @@ class OffsetStore {
  public:
   virtual ~OffsetStore() = default;
 
-  // Errors: kNotFound  no offset was ever written for this key (never answered as 0)
+  // Errors: kNotFound     no offset was ever written for this key (never answered as 0)
+  //         kUnavailable  kPoisoned: the journal failed before the newest change of this key was
+  //         confirmed
   virtual absl::StatusOr<StoredOffset> Read(const OffsetKey& key) = 0;
 
   // Raises the key's position. A lower or equal position succeeds and changes nothing:
@@ -77,7 +82,7 @@ class OffsetStore {
   // Every topic with at least one offset, sorted.
   virtual std::vector<std::string> Topics() = 0;
 
-  // Errors: kNotFound  nothing is recorded of this source
+  // Errors: kNotFound  nothing is recorded of this source; kUnavailable as Read
   virtual absl::StatusOr<SourceProgress> ReadSource(const SourceKey& key) = 0;
 
   // Blocks until everything written so far is confirmed.

@@ -8,6 +8,7 @@
 #include "holdfast/clock.h"
 #include "holdfast/log_sink.h"
 #include "holdfast/rng.h"
+#include "holdfast/store_factory.h"
 
 namespace holdfast {
 
@@ -28,8 +29,8 @@ enum class IoBackend {
 };
 
 struct EngineOptions {
-  // Created if it does not exist (one level, not for read_only). A directory with foreign content is
-  // refused.
+  // Created if it does not exist (one level, not for read_only). A directory with foreign content
+  // is refused.
   std::string directory;
   Backend backend = Backend::kJournal;
   Durability durability = Durability::kSynced;
@@ -57,6 +58,9 @@ struct EngineOptions {
 
   // Recover into memory and write nothing, beside a live writer too. Mutations fail with kReadOnly.
   bool read_only = false;
+
+  // Where subscriptions, sessions and tasks live; its sessions.* and tasks.* are their time limits.
+  SharedStoreOptions shared;
 
   // Borrowed; must outlive the Engine. Null: the real clock, random seed, no log.
   Clock* clock = nullptr;

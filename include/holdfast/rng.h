@@ -5,7 +5,8 @@
 
 namespace holdfast {
 
-// The only source of ids, salts, jitter and shuffles. Not thread-safe: the engine serialises its calls.
+// The only source of ids, salts, jitter and shuffles. Not thread-safe: the engine serialises its
+// calls.
 class Rng {
  public:
   virtual ~Rng() = default;

@@ -10,11 +10,11 @@
 
 namespace holdfast {
 
-// Handed to the function given to Engine::Transact. The calls copy what they are given and only collect:
-// nothing is judged, visible or written before the function returns. Then the calls are judged in order,
-// each against the state that the earlier ones left; if one is refused, none takes effect and the
-// Commit says why. Changes that leave the state as it is are dropped.
-// Threads: the calling thread only. Do not keep it, and do not mutate the engine in the function.
+// Handed to the function given to Engine::Transact. The calls copy what they are given and only
+// collect: nothing is judged, visible or written before the function returns. Then the calls are
+// judged in order, each against the state that the earlier ones left; if one is refused, none takes
+// effect and the Commit says why. Changes that leave the state as it is are dropped. Threads: the
+// calling thread only. Do not keep it, and do not mutate the engine in the function.
 class Transaction {
  public:
   virtual ~Transaction() = default;
@@ -22,7 +22,7 @@ class Transaction {
   virtual void UpdateDelivery(const Reschedule& reschedule) = 0;
   virtual void RemoveDelivery(const Removal& removal) = 0;
   void RemoveDelivery(std::string_view id, Reason reason) {
-    RemoveDelivery(Removal{.id = id, .reason = reason, .client = {}, .idempotency_key = {}, .answer = {}});
+    RemoveDelivery(Removal{.id = id, .reason = reason});
   }
   virtual void WriteOffset(const OffsetKey& key, OffsetPosition position) = 0;
   virtual void ForgetOffset(const OffsetKey& key) = 0;

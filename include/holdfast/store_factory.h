@@ -1,0 +1,44 @@
+// StoreFactory: where the three stores live that the instances of a cluster share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "holdfast/clock.h"
+#include "holdfast/session_store.h"
+#include "holdfast/subscription_store.h"
+#include "holdfast/task_store.h"
+
+namespace holdfast {
+
+enum class SharedBackend {
+  kMemory,        // private to this process; nothing survives
+  kEmbeddedMeta,  // the Meta kept in the engine's own journal: survives, one instance
+  kRemoteMeta,    // the cluster's etcd or Nacos
+};
+
+// EngineOptions::shared. Errors name the setting.
+struct SharedStoreOptions {
+  // Several instances work together. Never starts on a store that is private to this process.
+  bool cluster = false;
+  SharedBackend backend = SharedBackend::kMemory;
+  // kRemoteMeta only: base URLs, tried in order.
+  std::vector<std::string> meta_endpoints;
+  SessionStoreOptions sessions;
+  TaskStoreOptions tasks;
+};
+
+struct SharedStores {
+  std::unique_ptr<SubscriptionStore> subscriptions;
+  std::unique_ptr<SessionStore> sessions;
+  std::unique_ptr<TaskStore> tasks;
+};
+
+// Errors: kInvalidArgument  a setting is missing, out of range, contradicts another, or is not
+//                           supported by this version; nothing was started
+// Owns: the stores borrow `clock`.
+absl::StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock);
+
+}  // namespace holdfast

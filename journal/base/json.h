@@ -34,8 +34,14 @@ class JsonWriter {
   // A string, or {"base64": "…"} where the bytes are not UTF-8.
   JsonWriter& Value(std::string_view bytes);
   JsonWriter& Value(const char* text) { return Value(std::string_view(text)); }
-  JsonWriter& Value(std::same_as<bool> auto value) { return Raw(value ? "true" : "false"); }
-  JsonWriter& Value(std::integral auto value) { return Raw(std::to_string(value)); }
+  template <std::integral T>
+  JsonWriter& Value(T value) {
+    if constexpr (std::same_as<T, bool>) {
+      return Raw(value ? "true" : "false");
+    } else {
+      return Raw(std::to_string(value));
+    }
+  }
   JsonWriter& Value(double value);  // null if it is not finite
   JsonWriter& Null() { return Raw("null"); }
   // `Key(name).Value(value)`.
@@ -48,7 +54,6 @@ class JsonWriter {
   JsonWriter& Open(char bracket);
   JsonWriter& Close(char bracket);
   JsonWriter& Raw(std::string_view text);
-  void Comma();
 
   std::string& out_;
   bool comma_ = false;  // a value stands before in this object or array
@@ -73,9 +78,7 @@ class Json {
   static StatusOr<Json> Parse(std::string_view text, const Limits& limits);
   static StatusOr<Json> Parse(std::string_view text) { return Parse(text, Limits()); }
 
-  Json() = default;
-  template <typename T>
-  explicit Json(T value) : value_(std::move(value)) {}
+  Json() = default;  // null
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   // Null if it is of another type.
@@ -83,7 +86,7 @@ class Json {
   const std::string* string() const { return std::get_if<std::string>(&value_); }
   const Array* array() const { return std::get_if<Array>(&value_); }
   const Object* object() const { return std::get_if<Object>(&value_); }
-  // None if it is not a whole number, or out of range.
+  // None if it is not written as a whole number, or out of range.
   std::optional<uint64_t> unsigned_integer() const;
   std::optional<int64_t> integer() const;
   std::optional<double> number() const;
@@ -91,6 +94,7 @@ class Json {
   const Json* Find(std::string_view key) const;
 
  private:
+  friend class JsonBuilder;
   std::variant<std::monostate, bool, uint64_t, int64_t, double, std::string, Array, Object> value_;
 };
 

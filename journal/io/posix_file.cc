@@ -19,6 +19,16 @@ namespace {
 constexpr uint64_t kBounceBytesMax = uint64_t{256} << 10;
 constexpr uint64_t kZeroBytes = uint64_t{1} << 20;
 
+// How often a call that made no progress is made again before it counts as failed.
+constexpr int kIoRetriesMax = 100;
+// The kernel takes a little less than 2 GiB at a time.
+constexpr size_t kRequestBytesMax = size_t{1} << 30;
+
+// Failures that say "again", not "no".
+bool IsRetriable(int64_t error) {
+  return error == EINTR || error == EAGAIN || error == EBUSY || error == ECANCELED;
+}
+
 bool IsAlignedIo(uint64_t offset, const std::byte* data, size_t size) {
   return IsAligned(offset, kIoAlignment) && IsAligned(size, kIoAlignment) &&
          IsAligned(reinterpret_cast<uintptr_t>(data), kIoAlignment);
@@ -29,10 +39,6 @@ uint64_t BounceBytes(uint64_t offset, size_t size) {
 }
 
 }  // namespace
-
-bool IsRetriable(int error) {
-  return error == EINTR || error == EAGAIN || error == EBUSY || error == ECANCELED;
-}
 
 void DirectRefusal::Tell(const std::string& path, int error) {
   std::string reason;
@@ -123,31 +129,45 @@ Status PosixFile::WriteAt(uint64_t offset, ByteView bytes) {
 
 Status PosixFile::WriteAligned(uint64_t offset, ByteView bytes) {
   const FileSizeSignalBlock no_signal;
-  size_t done = 0;
-  int retries = 0;
-  while (done < bytes.size()) {
-    const bool was_direct = direct();
+  WriteProgress progress(*this, offset, bytes);
+  while (!progress.done()) {
+    const WriteProgress::Request next = progress.Next();
     const ssize_t wrote =
-        pwrite(fd_, bytes.data() + done, bytes.size() - done, Narrow<off_t>(offset + done));
-    if (wrote < 0 && errno == EINVAL && was_direct) {
-      DropDirect();
-      continue;
-    }
-    if (wrote < 0 && !IsRetriable(errno)) {
-      return Failed(errno, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
-    }
-    // What follows a short direct write must start at a block again: the rest of a block that is
-    // half there is written once more.
-    size_t progress = wrote < 0 ? 0 : static_cast<size_t>(wrote);
-    if (was_direct && done + progress < bytes.size()) progress = AlignDown(progress, kIoAlignment);
-    done += progress;
-    retries = progress == 0 ? retries + 1 : 0;
-    if (retries > kIoRetriesMax) {
-      return Failed(EIO, fmt::format("write of {} bytes at offset {} stays at {}", bytes.size(),
-                                     offset, done));
-    }
+        pwrite(fd_, next.bytes.data(), next.bytes.size(), Narrow<off_t>(next.offset));
+    RETURN_IF_ERROR(progress.Advance(wrote < 0 ? -errno : wrote));
   }
   return absl::OkStatus();
+}
+
+WriteProgress::Request WriteProgress::Next() {
+  CHECK(!done());
+  sent_direct_ = file_->direct();
+  const ByteView rest = bytes_.subspan(done_);
+  return {offset_ + done_, rest.first(std::min(rest.size(), kRequestBytesMax))};
+}
+
+Status WriteProgress::Advance(int64_t result) {
+  if (result == -EINVAL && sent_direct_) {
+    file_->DropDirect();
+    return absl::OkStatus();
+  }
+  if (result < 0 && !IsRetriable(-result)) {
+    return file_->Failed(static_cast<int>(-result),
+                         fmt::format("write of {} bytes at offset {}", bytes_.size(), offset_));
+  }
+  size_t progress = result < 0 ? 0 : static_cast<size_t>(result);
+  CHECK(progress <= bytes_.size() - done_);
+  // What follows a short direct write must start at a block again: a block that is half there is
+  // written once more.
+  if (sent_direct_ && done_ + progress < bytes_.size()) {
+    progress = AlignDown(progress, kIoAlignment);
+  }
+  done_ += progress;
+  retries_ = progress == 0 ? retries_ + 1 : 0;
+  if (retries_ <= kIoRetriesMax) return absl::OkStatus();
+  return file_->Failed(result < 0 ? static_cast<int>(-result) : EIO,
+                       fmt::format("write of {} bytes at offset {} stays at {} after {} tries",
+                                   bytes_.size(), offset_, done_, retries_));
 }
 
 // Reads the blocks at both ends, so that what stands beside `bytes` stays; whole blocks written

@@ -68,9 +68,30 @@ class PosixFile final : public File {
   std::atomic<bool> direct_;
 };
 
-// How often a call that made no progress is made again before it counts as failed.
-inline constexpr int kIoRetriesMax = 100;
-// Failures that say "again", not "no".
-bool IsRetriable(int error);
+// One write on its way to the disk: what is left of it after each answer of the kernel.
+class WriteProgress {
+ public:
+  // Borrows file and bytes.
+  WriteProgress(PosixFile& file, uint64_t offset, ByteView bytes)
+      : file_(&file), offset_(offset), bytes_(bytes) {}
+
+  struct Request {
+    uint64_t offset = 0;
+    ByteView bytes;
+  };
+  bool done() const { return done_ == bytes_.size(); }
+  // What to ask the kernel for next.
+  Request Next();
+  // Takes its answer, a count of bytes or -errno. An error is final; else go on until done().
+  Status Advance(int64_t result);
+
+ private:
+  PosixFile* file_;
+  uint64_t offset_;
+  ByteView bytes_;
+  size_t done_ = 0;
+  int retries_ = 0;  // since the last progress
+  bool sent_direct_ = false;
+};
 
 }  // namespace holdfast

@@ -1,5 +1,7 @@
 #include "journal/io/posix_write_queue.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -49,7 +51,19 @@ void PerformBatches(std::span<QueuedBatch> batches) {
   for (PosixFile* file : unsynced) SyncFile(*file, batches);
 }
 
+ProcessGuard::ProcessGuard() : owner_(getpid()) {}
+
+bool ProcessGuard::is_owner() const { return getpid() == owner_; }
+
+Status ProcessGuard::Check() const {
+  if (is_owner()) return absl::OkStatus();
+  return WrongState(Detail::kLocked,
+                    "the store belongs to process {}; a forked child has to open another one",
+                    owner_);
+}
+
 Status PosixWriteQueue::Submit(const WriteBatch& batch) {
+  RETURN_IF_ERROR(process_.Check());
   QueuedBatch queued(batch);
   MutexLock lock(mu_);
   if (out_ == kDepthMax) return Exhausted(Detail::kLimit, "{} batches are out", out_);

@@ -27,6 +27,17 @@ struct QueuedBatch {
   Status status;
 };
 
+// Refuses what a forked child tries with its parent's queue: the lock of the store is the parent's.
+class ProcessGuard {
+ public:
+  ProcessGuard();
+  bool is_owner() const;
+  Status Check() const;
+
+ private:
+  int owner_;
+};
+
 // Does the work of `batches` in the calling thread and sets their statuses: all writes, then one
 // fdatasync for each file that needs one. A failed sync fails every batch that wrote to the file.
 void PerformBatches(std::span<QueuedBatch> batches);
@@ -44,6 +55,7 @@ class PosixWriteQueue final : public WriteQueue {
 
   std::vector<QueuedBatch> TakeWork(absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const ProcessGuard process_;
   Mutex mu_;  // Never held across a system call on a file.
   CondVar submitted_;
   size_t out_ ABSL_GUARDED_BY(mu_) = 0;  // submitted and not yet handed back

@@ -79,6 +79,30 @@ bool IsConsistent(const GroupHeader& header) {
          header.synced <= header.promised && header.promised < header.first_lsn;
 }
 
+// The batch at bytes[0] if its LSNs are not below `lsn_min` and its checks pass.
+std::optional<BatchView> ReadBatchWith(ByteView bytes, uint64_t seed, uint64_t offset,
+                                       Lsn lsn_min) {
+  if (bytes.size() < kBatchHeaderBytes) return std::nullopt;
+  BatchBytes raw;
+  std::memcpy(&raw, bytes.data(), sizeof raw);
+  if (raw.length < kBatchHeaderBytes || raw.length > bytes.size() || raw.records == 0) {
+    return std::nullopt;  // most places that are none end here, before a hash is made
+  }
+  if (raw.header_check != HeaderCheck(raw, seed) || raw.flags != 0) return std::nullopt;
+  if (raw.length < kBatchHeaderBytes + raw.records * kRecordBytesMin) return std::nullopt;
+  if (raw.first_lsn < lsn_min.value() || raw.first_lsn + raw.records < raw.first_lsn) {
+    return std::nullopt;
+  }
+  const ByteView records = bytes.subspan(kBatchHeaderBytes, raw.length - kBatchHeaderBytes);
+  if (raw.payload_check != Checksum(records, seed)) return std::nullopt;
+  return BatchView{.header = {.length = raw.length,
+                              .first_lsn = Lsn(raw.first_lsn),
+                              .records = raw.records,
+                              .epoch = raw.epoch},
+                   .offset = offset,
+                   .records = records};
+}
+
 }  // namespace
 
 uint64_t SeedAt(const Life& life, uint64_t offset) {
@@ -155,6 +179,10 @@ GroupView ReadGroupHeader(ByteView bytes, const Life& life, uint64_t offset, uin
   return view;
 }
 
+std::optional<BatchView> ReadBatch(ByteView bytes, const Life& life, uint64_t offset) {
+  return ReadBatchWith(bytes, SeedAt(life, offset), offset, Lsn());
+}
+
 BatchCursor::BatchCursor(ByteView group, const GroupHeader& header, const Life& life,
                          uint64_t offset)
     : group_(group.first(std::min<size_t>(group.size(), header.length))),
@@ -208,30 +236,14 @@ void BatchCursor::Take(const BatchView& batch) {
 }
 
 std::optional<BatchView> BatchCursor::Read(uint64_t place) const {
-  if (place > group_.size() || group_.size() - place < kBatchHeaderBytes) return std::nullopt;
-  const ByteView bytes = group_.subspan(place);
-  BatchBytes raw;
-  std::memcpy(&raw, bytes.data(), sizeof raw);
-  if (raw.length < kBatchHeaderBytes || raw.length > bytes.size() || raw.records == 0) {
-    return std::nullopt;  // most places that are none end here, before a hash is made
-  }
-  const uint64_t seed = PlaceSeed(life_seed_, segment_, offset_ + place);
-  if (raw.header_check != HeaderCheck(raw, seed) || raw.flags != 0) return std::nullopt;
-  if (raw.length < kBatchHeaderBytes + raw.records * kRecordBytesMin) return std::nullopt;
-
-  if (raw.first_lsn < next_lsn_.value() || raw.first_lsn + raw.records < raw.first_lsn) {
-    return std::nullopt;
-  }
-  const uint64_t index = raw.first_lsn - first_lsn_.value();  // of its first record in the group
-  if (index >= records_ || raw.records > records_ - index) return std::nullopt;
-  const ByteView records = bytes.subspan(kBatchHeaderBytes, raw.length - kBatchHeaderBytes);
-  if (raw.payload_check != Checksum(records, seed)) return std::nullopt;
-  return BatchView{.header = {.length = raw.length,
-                              .first_lsn = Lsn(raw.first_lsn),
-                              .records = raw.records,
-                              .epoch = raw.epoch},
-                   .offset = offset_ + place,
-                   .records = records};
+  if (place > group_.size()) return std::nullopt;
+  const std::optional<BatchView> read =
+      ReadBatchWith(group_.subspan(place), PlaceSeed(life_seed_, segment_, offset_ + place),
+                    offset_ + place, next_lsn_);
+  if (!read.has_value()) return std::nullopt;
+  const uint64_t index = read->header.first_lsn - first_lsn_;  // of its first record in the group
+  if (index >= records_ || read->header.records > records_ - index) return std::nullopt;
+  return read;
 }
 
 }  // namespace holdfast

@@ -83,6 +83,10 @@ struct BatchView {
   ByteView records;     // borrowed from the group's bytes
 };
 
+// The batch that starts at bytes[0], which is `offset` in that life's segment: for whoever knows
+// its place. `bytes` may go on behind it. None: it fails a check.
+std::optional<BatchView> ReadBatch(ByteView bytes, const Life& life, uint64_t offset);
+
 // Walks the batches of one group whose bytes are in memory, from +64 on. Not for Link groups.
 class BatchCursor {
  public:

@@ -367,8 +367,8 @@ void SimDisk::LandPart(const Flight& flight, SeededRng& rng) {
     for (uint64_t at = 0; at < write.bytes->size(); at += sector_bytes) {
       if (rng.OneIn(2)) continue;
       const uint64_t count = std::min<uint64_t>(sector_bytes, write.bytes->size() - at);
-      // Where the disk became full meanwhile, the sector does not land either.
-      (void)Write(write.inode, write.offset + at, ByteView(*write.bytes).subspan(at, count));
+      const ByteView sector = ByteView(*write.bytes).subspan(at, count);
+      (void)Write(write.inode, write.offset + at, sector);  // on a full disk it does not land either
     }
   }
 }

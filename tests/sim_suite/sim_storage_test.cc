@@ -152,8 +152,8 @@ TEST(SimQueueTest, BatchesCompleteInTheOrderThatTheSeedPicks) {
 TEST(SimQueueTest, AFullQueueStartsNothing) {
   SimStorage storage(SimDisk(), {.depth_max = 1});
   auto file = MustOpen(storage, "f");
-  auto queue = *storage.NewWriteQueue();
   const Block block('x');
+  auto queue = *storage.NewWriteQueue();
   const WriteOp op{file.get(), 0, block.bytes};
   ASSERT_TRUE(queue->Submit({1, WriteKind::kDurable, {&op, 1}}).ok());
   EXPECT_EQ(DetailOf(queue->Submit({2, WriteKind::kDurable, {&op, 1}})), Detail::kLimit);
@@ -164,8 +164,8 @@ TEST(SimQueueTest, AFullQueueStartsNothing) {
 TEST(SimQueueTest, AFaultAtAWaitIsTheResultOfThatBatch) {
   SimStorage storage;
   auto file = MustOpen(storage, "f");
-  auto queue = *storage.NewWriteQueue();
   const Block block('x');
+  auto queue = *storage.NewWriteQueue();
   const WriteOp op{file.get(), 0, block.bytes};
   ASSERT_TRUE(queue->Submit({7, WriteKind::kDurable, {&op, 1}}).ok());
   storage.SetFault(SimFault{.at = 1, .only = SimCall::kWaitOne});
@@ -178,8 +178,8 @@ TEST(SimQueueTest, AFaultAtAWaitIsTheResultOfThatBatch) {
 TEST(SimQueueTest, ALostRequestFailsTheWaitItself) {
   SimStorage storage;
   auto file = MustOpen(storage, "f");
-  auto queue = *storage.NewWriteQueue();
   const Block block('x');
+  auto queue = *storage.NewWriteQueue();
   const WriteOp op{file.get(), 0, block.bytes};
   ASSERT_TRUE(queue->Submit({7, WriteKind::kDurable, {&op, 1}}).ok());
   storage.SetFault(

@@ -1,0 +1,103 @@
+// holdfast-bench: figures of this machine, always as ratios inside one run.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "bench/machine.h"
+#include "bench/pending_bench.h"
+#include "bench/stores_bench.h"
+#include "bench/stores_report.h"
+
+namespace holdfast::bench {
+namespace {
+
+constexpr int kExitUsageOrIo = 3;
+
+struct CommandLine {
+  StoresOptions stores;
+  PendingOptions pending;
+  std::string directory = "holdfast-bench.data";
+  IoBackend io = IoBackend::kAuto;
+  bool json = false;
+};
+
+int Fail(const Status& status) {
+  fmt::print(stderr, "holdfast-bench: {}\n", status.ToString());
+  return kExitUsageOrIo;
+}
+
+int RunStores(const CommandLine& line, const RunFacts& facts) {
+  const StatusOr<StoresReport> report = RunStoresBench(line.stores);
+  if (!report.ok()) return Fail(report.status());
+  fmt::print("{}", line.json ? StoresJson(*report, facts) : StoresMarkdown(*report, facts));
+  return 0;
+}
+
+int RunPending(const CommandLine& line) {
+  const StatusOr<PendingReport> report = RunPendingBench(line.pending);
+  if (!report.ok()) return Fail(report.status());
+  fmt::print("{}", line.json ? PendingJson(*report, line.pending)
+                             : PendingMarkdown(*report, line.pending));
+  return report->found == line.pending.count && report->intact == line.pending.count ? 0 : 2;
+}
+
+std::string Join(int count, char** words) {
+  std::string line = "holdfast-bench";
+  for (int index = 1; index < count; ++index) line += std::string(" ") + words[index];
+  return line;
+}
+
+int Main(int count, char** words) {
+  CommandLine line;
+  CLI::App app("Measures Holdfast on this machine, as ratios inside one run.", "holdfast-bench");
+  app.require_subcommand(1);
+  const std::map<std::string, IoBackend> backends = {
+      {"auto", IoBackend::kAuto}, {"uring", IoBackend::kUring}, {"posix", IoBackend::kPosix}};
+  auto add_common = [&](CLI::App* command) {
+    command->add_option("--dir", line.directory, "where to write; made if missing")
+        ->capture_default_str();
+    command->add_option("--io", line.io, "auto, uring or posix")
+        ->transform(CLI::CheckedTransformer(backends));
+    command->add_flag("--json", line.json, "one JSON object a line instead of markdown");
+  };
+  CLI::App* stores = app.add_subcommand(
+      "stores", "the cycle on the journal stores, the floor, the in-memory stores and bare maps");
+  add_common(stores);
+  stores->add_option("--seconds", line.stores.seconds, "of each measurement")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 3'600.0));
+  stores->add_option("--rounds", line.stores.rounds, "the median of this many is reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000));
+  CLI::App* pending = app.add_subcommand(
+      "pending", "memory of many pending deliveries, and whether all come back after a kill");
+  add_common(pending);
+  pending->add_option("--count", line.pending.count, "deliveries")->capture_default_str();
+  pending->add_option("--event-bytes", line.pending.event_bytes, "size of each event")
+      ->capture_default_str();
+  try {
+    app.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsageOrIo;
+  }
+
+  std::error_code error;
+  std::filesystem::create_directories(line.directory, error);
+  if (error) return Fail(Unavailable(Detail::kIo, "{}: {}", line.directory, error.message()));
+  line.stores.directory = line.pending.directory = line.directory;
+  line.stores.io = line.pending.io = line.io;
+  const RunFacts facts{.machine = DescribeMachine(line.directory),
+                       .command_line = Join(count, words)};
+  return stores->parsed() ? RunStores(line, facts) : RunPending(line);
+}
+
+}  // namespace
+}  // namespace holdfast::bench
+
+int main(int count, char** words) { return holdfast::bench::Main(count, words); }

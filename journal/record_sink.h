@@ -18,32 +18,35 @@ enum class Claim {
   kShrink,  // ends state or moves it on (a remove, an offset): may use the reserve
 };
 
-// A mutation is: encode (no lock) → take the sequencer → Reserve → judge against the state → Append →
-// release → answer with a Commit. Between Reserve and Append nothing may release the sequencer.
+// A mutation is: encode (no lock) → take the sequencer → Reserve → judge against the state →
+// Append → release → answer with a Commit. Between Reserve and Append nothing may release the
+// sequencer.
 class RecordSink : public CommitSource {
  public:
   explicit RecordSink(Mutex& sequencer) : sequencer_(sequencer) {}
 
-  // Makes sure that a batch of up to `batch_bytes` can be appended next: may write a group out, wait for
-  // the disk or for the next segment, releasing the sequencer meanwhile.
-  // Errors: kResourceExhausted  no room (kDiskFull), or the batch is over the limit (kLimit); nothing was
-  //                             written
+  Mutex& sequencer() const ABSL_LOCK_RETURNED(sequencer_) { return sequencer_; }
+
+  // Makes sure that a batch of up to `batch_bytes` can be appended next: may write a group out,
+  // wait for the disk or for the next segment, releasing the sequencer meanwhile.
+  // Errors: kResourceExhausted  no room (kDiskFull), or the batch is over the limit (kLimit);
+  //                             nothing was written
   //         kUnavailable        poisoned
   //         kFailedPrecondition kClosed, kReadOnly
   virtual Status Reserve(uint64_t batch_bytes, Claim claim)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
 
-  // Numbers the records of `draft`, applies each to its state machine, and puts the batch into the open
-  // group. Cannot fail. Returns the LSN of the first record.
+  // Numbers the records of `draft`, applies each to its state machine, and puts the batch into the
+  // open group. Cannot fail. Returns the LSN of the first record.
   // Needs: a Reserve for at least that many bytes just before; 1 .. 65,535 records.
   virtual Lsn Append(const BatchDraft& draft) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
 
-  // Starts what Append left to do (writing a group if the device is free). Call after the sequencer was
-  // released, once per mutation.
+  // Starts what Append left to do (writing a group if the device is free). Call after the sequencer
+  // was released, once per mutation.
   virtual void Kick() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
-  // The record with number `lsn` in the batch at `ref`, as it stands there (header and fields), checked
-  // against the batch's checksum and for its LSN; from memory if it is not written yet.
+  // The record with number `lsn` in the batch at `ref`, as it stands there (header and fields),
+  // checked against the batch's checksum and for its LSN; from memory if it is not written yet.
   // Errors: kDataLoss     the bytes fail a check
   //         kUnavailable  kIo: the read failed; try again
   virtual StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn)

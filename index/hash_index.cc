@@ -1,0 +1,176 @@
+#include "index/hash_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "journal/base/checksum.h"
+
+namespace holdfast {
+
+uint64_t HashIndex::DefaultHash(std::string_view key, uint64_t seed) {
+  return Checksum(AsBytes(key), seed);
+}
+
+HashIndex::Slot HashIndex::Find(std::string_view key) const {
+  const uint64_t hash = hash_(key, seed_);
+  const Partition& partition = partitions_[hash >> 56];
+  if (partition.used == 0) return kNoSlot;
+  const uint32_t fingerprint = Fingerprint(hash);
+  const uint64_t* const entries = partition.entries.get();
+  for (uint32_t i = Home(fingerprint, partition.capacity); entries[i] != 0;) {
+    if (entries[i] >> 32 == fingerprint) {
+      const Slot slot = static_cast<Slot>(entries[i]) - 1;
+      if (KeyAt(slot) == key) return slot;
+    }
+    if (++i == partition.capacity) i = 0;
+  }
+  return kNoSlot;
+}
+
+HashIndex::Found HashIndex::FindOrInsert(std::string_view key) {
+  const uint64_t hash = hash_(key, seed_);
+  Partition& partition = partitions_[hash >> 56];
+  const uint32_t fingerprint = Fingerprint(hash);
+  if (partition.capacity != 0) {
+    const uint64_t* const entries = partition.entries.get();
+    for (uint32_t i = Home(fingerprint, partition.capacity); entries[i] != 0;) {
+      if (entries[i] >> 32 == fingerprint) {
+        const Slot slot = static_cast<Slot>(entries[i]) - 1;
+        if (KeyAt(slot) == key) return {slot, false};
+      }
+      if (++i == partition.capacity) i = 0;
+    }
+  }
+  if (uint64_t{partition.used} * 16 >= uint64_t{partition.capacity} * kFullOf16) Grow(partition);
+  const Slot slot = TakeSlot();
+  At(slot) = PackedSlot{.key = keys_.Add(key)};
+  Place(partition, uint64_t{fingerprint} << 32 | (slot + 1));
+  ++partition.used;
+  ++size_;
+  return {slot, true};
+}
+
+void HashIndex::Erase(Slot slot) {
+  DCHECK(IsLive(slot));
+  const uint64_t hash = hash_(KeyAt(slot), seed_);
+  Partition& partition = partitions_[hash >> 56];
+  uint64_t* const entries = partition.entries.get();
+  const uint32_t capacity = partition.capacity;
+  const uint32_t fingerprint = Fingerprint(hash);
+  const uint64_t entry = uint64_t{fingerprint} << 32 | (slot + 1);
+  uint32_t hole = Home(fingerprint, capacity);
+  while (entries[hole] != entry) {
+    CHECK(entries[hole] != 0);
+    if (++hole == capacity) hole = 0;
+  }
+  // Closes the hole with entries behind it that may stand there, so that no probe ends too early.
+  uint32_t distance = 0;  // from `hole` to `i`
+  for (uint32_t i = hole;;) {
+    if (++i == capacity) i = 0;
+    ++distance;
+    if (entries[i] == 0) break;
+    const uint32_t home = Home(static_cast<uint32_t>(entries[i] >> 32), capacity);
+    const uint32_t displaced = i >= home ? i - home : i + capacity - home;
+    if (displaced >= distance) {
+      entries[hole] = entries[i];
+      hole = i;
+      distance = 0;
+    }
+  }
+  entries[hole] = 0;
+  --partition.used;
+  --size_;
+
+  PackedSlot& packed = At(slot);
+  keys_.Remove(packed.key);
+  packed.key = free_;
+  free_ = slot;
+  const uint64_t bit = uint64_t{1} << (slot % 64);
+  live_[slot / 64] &= ~bit;
+  for (Snapshot* snapshot : snapshots_) {
+    if (slot / 64 < snapshot->live_.size()) snapshot->live_[slot / 64] &= ~bit;
+  }
+}
+
+IndexState HashIndex::Get(Slot slot) const {
+  DCHECK(IsLive(slot));
+  const PackedSlot& packed = At(slot);
+  return {.ref = {packed.segment, packed.offset, packed.length},
+          .payload_lsn = Lsn(packed.payload_lsn),
+          .state_lsn = Lsn(packed.state_lsn),
+          .epoch = packed.epoch,
+          .due_ns = packed.due_ns,
+          .attempt = packed.attempt};
+}
+
+void HashIndex::Set(Slot slot, const IndexState& state) {
+  DCHECK(IsLive(slot));
+  PackedSlot& packed = At(slot);
+  packed.payload_lsn = state.payload_lsn.value();
+  packed.state_lsn = state.state_lsn.value();
+  packed.epoch = state.epoch;
+  packed.due_ns = state.due_ns;
+  packed.segment = state.ref.segment;
+  packed.offset = state.ref.offset;
+  packed.length = state.ref.length;
+  packed.attempt = state.attempt;
+}
+
+uint64_t HashIndex::memory_bytes() const {
+  uint64_t bytes = keys_.bytes() + chunks_.size() * kSlotsPerChunk * sizeof(PackedSlot) +
+                   live_.capacity() * sizeof(uint64_t);
+  for (const Partition& partition : partitions_) bytes += partition.capacity * sizeof(uint64_t);
+  return bytes;
+}
+
+void HashIndex::Place(Partition& partition, uint64_t entry) {
+  uint32_t i = Home(static_cast<uint32_t>(entry >> 32), partition.capacity);
+  while (partition.entries[i] != 0) {
+    if (++i == partition.capacity) i = 0;
+  }
+  partition.entries[i] = entry;
+}
+
+void HashIndex::Grow(Partition& partition) {
+  Partition grown;
+  grown.capacity = std::max(uint32_t{16}, partition.capacity + partition.capacity / 5);
+  grown.used = partition.used;
+  grown.entries = std::make_unique<uint64_t[]>(grown.capacity);
+  for (uint32_t i = 0; i < partition.capacity; ++i) {
+    if (partition.entries[i] != 0) Place(grown, partition.entries[i]);
+  }
+  partition = std::move(grown);
+}
+
+HashIndex::Slot HashIndex::TakeSlot() {
+  Slot slot = free_;
+  if (slot != kNoSlot) {
+    free_ = At(slot).key;
+  } else {
+    slot = slots_used_++;
+    if (slot / kSlotsPerChunk == chunks_.size()) {
+      chunks_.push_back(std::make_unique_for_overwrite<PackedSlot[]>(kSlotsPerChunk));
+    }
+    if (slot / 64 == live_.size()) live_.push_back(0);
+  }
+  live_[slot / 64] |= uint64_t{1} << (slot % 64);
+  return slot;
+}
+
+HashIndex::Snapshot::Snapshot(HashIndex& index) : index_(index), live_(index.live_) {
+  index_.snapshots_.push_back(this);
+}
+
+HashIndex::Snapshot::~Snapshot() { std::erase(index_.snapshots_, this); }
+
+HashIndex::Slot HashIndex::Snapshot::Next() {
+  for (; word_ < live_.size(); ++word_) {
+    if (live_[word_] == 0) continue;
+    const int bit = std::countr_zero(live_[word_]);
+    live_[word_] &= live_[word_] - 1;
+    return static_cast<Slot>(word_ * 64 + static_cast<size_t>(bit));
+  }
+  return kNoSlot;
+}
+
+}  // namespace holdfast

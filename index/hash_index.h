@@ -1,0 +1,150 @@
+// HashIndex: key bytes to the place of a payload in the journal and a small fixed state.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "index/key_arena.h"
+#include "journal/base/strong.h"
+#include "journal/format/record_ref.h"
+
+namespace holdfast {
+
+// What is known of a key without reading its payload.
+struct IndexState {
+  RecordRef ref;    // of the batch that holds the payload
+  Lsn payload_lsn;  // of the record that holds the payload
+  Lsn state_lsn;    // of the newest record about the key
+  uint64_t epoch = 0;
+  int64_t due_ns = 0;
+  uint32_t attempt = 0;
+
+  bool operator==(const IndexState&) const = default;
+};
+
+// Open addressing over (fingerprint, slot) in 256 partitions that grow by a fifth, each by itself:
+// no insert ever moves more than one partition, and memory never doubles. Slots lie in chunks that
+// never move. A key keeps its slot until it is erased.
+//
+// A key costs kBytesPerKeyMax at most, besides its own bytes (rounded up to 4, with their length).
+// Threads: one at a time; the owner's lock covers snapshots too.
+class HashIndex {
+ public:
+  using Slot = uint32_t;
+  static constexpr Slot kNoSlot = UINT32_MAX;
+  static constexpr size_t kKeyBytesMax = KeyArena::kKeyBytesMax;
+
+  using HashFunction = uint64_t (*)(std::string_view key, uint64_t seed);
+  static uint64_t DefaultHash(std::string_view key, uint64_t seed);
+
+  // Full keys are always compared, so a bad `hash` costs time only. An unpredictable `seed` keeps
+  // whoever chooses keys from choosing collisions.
+  explicit HashIndex(uint64_t seed, HashFunction hash = DefaultHash) : seed_(seed), hash_(hash) {}
+  HashIndex(const HashIndex&) = delete;
+  HashIndex& operator=(const HashIndex&) = delete;
+
+  // kNoSlot if there is no such key.
+  Slot Find(std::string_view key) const;
+
+  struct Found {
+    Slot slot;
+    bool inserted;  // the key is new and its state all zero
+  };
+  // Needs: !full(), key.size() <= kKeyBytesMax
+  Found FindOrInsert(std::string_view key);
+
+  bool IsLive(Slot slot) const {
+    return slot < slots_used_ && (live_[slot / 64] >> (slot % 64) & 1) != 0;
+  }
+  // Needs: `slot` is live, here and below. A view of a key is valid until the key is erased.
+  void Erase(Slot slot);
+  IndexState Get(Slot slot) const;
+  void Set(Slot slot, const IndexState& state);
+  std::string_view KeyAt(Slot slot) const { return keys_.Get(At(slot).key); }
+
+  uint64_t size() const { return size_; }
+  // No room for the keys of another batch.
+  bool full() const { return size_ >= kKeysMax || keys_.bytes() >= KeyArena::kBytesMax; }
+  // Reserved from the system.
+  uint64_t memory_bytes() const;
+
+  // The keys that were there when it was made and were not erased since. Slots of keys that are
+  // erased leave it at once, so it never shows a key that came later.
+  class Snapshot {
+   public:
+    // Borrows `index`, which outlives it.
+    explicit Snapshot(HashIndex& index);
+    ~Snapshot();
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+
+    // The next slot, in order of slot number; kNoSlot at the end.
+    Slot Next();
+
+   private:
+    friend class HashIndex;
+    HashIndex& index_;
+    std::vector<uint64_t> live_;  // one bit a slot
+    size_t word_ = 0;
+  };
+
+ private:
+  // IndexState with a key, packed: 4-byte aligned, and read and written by value only.
+#pragma pack(push, 4)
+  struct PackedSlot {
+    uint64_t payload_lsn;
+    uint64_t state_lsn;
+    uint64_t epoch;
+    int64_t due_ns;
+    uint32_t segment, offset, length;
+    uint32_t attempt;
+    uint32_t key;  // free slots: the next free one
+  };
+#pragma pack(pop)
+  static_assert(sizeof(PackedSlot) == 52);
+
+  // Entry: fingerprint in the high half, slot + 1 in the low half; 0 is empty.
+  struct Partition {
+    std::unique_ptr<uint64_t[]> entries;
+    uint32_t capacity = 0;
+    uint32_t used = 0;
+  };
+
+  static constexpr size_t kPartitions = 256;
+  static constexpr size_t kSlotsPerChunk = 4096;
+  static constexpr uint64_t kKeysMax = uint64_t{1} << 31;
+  // A partition is at most 13/16 full, and after it grew by 6/5 at least 65/96.
+  static constexpr uint32_t kFullOf16 = 13;
+
+ public:
+  static constexpr double kBytesPerKeyMax =
+      sizeof(PackedSlot) + 1.0 / 8 + sizeof(uint64_t) / (kFullOf16 / 16.0 / 1.2);
+  static_assert(kBytesPerKeyMax <= 64);
+
+ private:
+  static uint32_t Fingerprint(uint64_t hash) { return static_cast<uint32_t>(hash >> 24); }
+  static uint32_t Home(uint32_t fingerprint, uint32_t capacity) {
+    return static_cast<uint32_t>((uint64_t{fingerprint} * capacity) >> 32);
+  }
+  static void Place(Partition& partition, uint64_t entry);
+  static void Grow(Partition& partition);
+
+  PackedSlot& At(Slot slot) const { return chunks_[slot / kSlotsPerChunk][slot % kSlotsPerChunk]; }
+  Slot TakeSlot();
+
+  const uint64_t seed_;
+  const HashFunction hash_;
+  std::array<Partition, kPartitions> partitions_;
+  std::vector<std::unique_ptr<PackedSlot[]>> chunks_;
+  KeyArena keys_;
+  std::vector<uint64_t> live_;  // one bit a slot
+  uint64_t size_ = 0;
+  Slot slots_used_ = 0;  // slots below were handed out at least once
+  Slot free_ = kNoSlot;  // first of the chain of free slots
+  std::vector<Snapshot*> snapshots_;
+};
+
+}  // namespace holdfast

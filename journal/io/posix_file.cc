@@ -57,15 +57,18 @@ std::string DirectRefusal::reason() {
   return reason_;
 }
 
-PosixFile::PosixFile(int fd, bool direct, std::string path, std::shared_ptr<DirectRefusal> refusal)
-    : fd_(fd), path_(std::move(path)), refusal_(std::move(refusal)), direct_(direct) {
+PosixFile::PosixFile(int fd, Options options, std::shared_ptr<DirectRefusal> refusal)
+    : fd_(fd),
+      options_(std::move(options)),
+      refusal_(std::move(refusal)),
+      direct_(options_.direct) {
   CHECK(fd_ >= 0);
 }
 
 PosixFile::~PosixFile() { close(fd_); }
 
 Status PosixFile::Failed(int error, std::string_view action) const {
-  return ErrnoStatus(error, path_, action);
+  return ErrnoStatus(error, options_.path, action);
 }
 
 void PosixFile::DropDirect() {
@@ -73,7 +76,7 @@ void PosixFile::DropDirect() {
   const int flags = fcntl(fd_, F_GETFL);
   // Should this fail, the same EINVAL comes back from the next call and is an error then.
   if (flags >= 0) fcntl(fd_, F_SETFL, flags & ~O_DIRECT);
-  refusal_->Tell(path_, EINVAL);
+  refusal_->Tell(options_.path, EINVAL);
 }
 
 StatusOr<size_t> PosixFile::ReadAt(uint64_t offset, ByteSpan buffer) {
@@ -120,7 +123,13 @@ StatusOr<size_t> PosixFile::ReadThroughBounce(uint64_t offset, ByteSpan buffer,
   return usable;
 }
 
+Status PosixFile::RefuseIfNotWritable() const {
+  if (options_.writable) return absl::OkStatus();
+  return WrongState(Detail::kReadOnly, "{}: opened for reading only", options_.path);
+}
+
 Status PosixFile::WriteAt(uint64_t offset, ByteView bytes) {
+  RETURN_IF_ERROR(RefuseIfNotWritable());
   if (direct() && !IsAlignedIo(offset, bytes.data(), bytes.size())) {
     return WriteThroughBounce(offset, bytes);
   }
@@ -208,6 +217,7 @@ Status PosixFile::SyncData() {
 }
 
 Status PosixFile::WriteZeros(uint64_t bytes) {
+  RETURN_IF_ERROR(RefuseIfNotWritable());
   RETURN_IF_ERROR(ReserveBlocks(bytes));
   const AlignedBuffer zeros(std::min(bytes, kZeroBytes));
   for (uint64_t offset = 0; offset < bytes;) {
@@ -231,6 +241,7 @@ Status PosixFile::ReserveBlocks(uint64_t bytes) {
 }
 
 Status PosixFile::Truncate(uint64_t bytes) {
+  RETURN_IF_ERROR(RefuseIfNotWritable());
   const FileSizeSignalBlock no_signal;
   while (ftruncate(fd_, Narrow<off_t>(bytes)) != 0) {
     if (errno != EINTR) return Failed(errno, fmt::format("setting its size to {} bytes", bytes));
@@ -249,7 +260,8 @@ Status PosixFile::TryLock() {
     if (errno == EWOULDBLOCK) {
       return WrongState(
           Detail::kLocked,
-          "{}: locked by another process, or writes of a killed one are still in flight", path_);
+          "{}: locked by another process, or writes of a killed one are still in flight",
+          options_.path);
     }
     if (errno != EINTR) return Failed(errno, "lock");
   }

@@ -29,9 +29,14 @@ class DirectRefusal {
 
 class PosixFile final : public File {
  public:
+  struct Options {
+    bool writable = false;
+    bool direct = false;
+    std::string path;  // for messages
+  };
   // Owns `fd` from here on. The refusal is shared by a storage and its files; whichever goes last
   // frees it.
-  PosixFile(int fd, bool direct, std::string path, std::shared_ptr<DirectRefusal> refusal);
+  PosixFile(int fd, Options options, std::shared_ptr<DirectRefusal> refusal);
   ~PosixFile() override;
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -50,7 +55,7 @@ class PosixFile final : public File {
 
   // For a write queue that talks to the kernel itself.
   int fd() const { return fd_; }
-  const std::string& path() const { return path_; }
+  bool writable() const { return options_.writable; }
   bool direct() const { return direct_.load(std::memory_order_relaxed); }
   // The kernel refused an aligned direct request with EINVAL: from now on the file is buffered.
   void DropDirect();
@@ -60,10 +65,11 @@ class PosixFile final : public File {
   StatusOr<size_t> ReadSome(uint64_t offset, ByteSpan buffer);
   StatusOr<size_t> ReadThroughBounce(uint64_t offset, ByteSpan buffer, AlignedBuffer& bounce);
   Status WriteThroughBounce(uint64_t offset, ByteView bytes);
+  Status RefuseIfNotWritable() const;
   Status ReserveBlocks(uint64_t bytes);
 
   const int fd_;
-  const std::string path_;  // for messages
+  const Options options_;
   const std::shared_ptr<DirectRefusal> refusal_;
   std::atomic<bool> direct_;
 };

@@ -88,14 +88,14 @@ StatusOr<PosixStorage::Parts> PosixStorage::OpenParts(const std::string& directo
                                                       std::string reason) {
   if (directory.empty()) return NotFound("the directory has no name; give the engine one");
   const bool may_create = options.create && !options.read_only;
-  if (may_create && mkdir(directory.c_str(), kDirectoryMode) != 0 && errno != EEXIST &&
-      errno != EROFS) {
-    return ErrnoStatus(errno, directory, "making the directory (its parent must exist)");
-  }
+  const int make_error = may_create && mkdir(directory.c_str(), kDirectoryMode) != 0 ? errno : 0;
   Descriptor fd(OpenAgain(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY));
   if (fd.get() < 0 && errno == ENOTDIR) {
     return WrongState(Detail::kForeign, "{}: not a directory; give the engine a directory",
                       directory);
+  }
+  if (fd.get() < 0 && errno == ENOENT && make_error != 0) {
+    return ErrnoStatus(make_error, directory, "making the directory (its parent must exist)");
   }
   if (fd.get() < 0) return ErrnoStatus(errno, directory, "opening the directory");
   if (may_create) RETURN_IF_ERROR(SyncParent(fd.get(), directory));
@@ -148,7 +148,11 @@ StatusOr<std::unique_ptr<File>> PosixStorage::OpenFile(const std::string& name, 
     fd = OpenAgain(parts_.directory_fd, name.c_str(), flags);
   }
   if (fd < 0) return ErrnoStatus(errno, PathOf(name), "open");
-  return std::make_unique<PosixFile>(fd, direct, PathOf(name), refusal_);
+  return std::make_unique<PosixFile>(
+      fd,
+      PosixFile::Options{
+          .writable = mode != OpenMode::kReadOnly, .direct = direct, .path = PathOf(name)},
+      refusal_);
 }
 
 StatusOr<int> PosixStorage::OpenFolder(const std::string& folder) {

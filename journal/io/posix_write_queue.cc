@@ -29,6 +29,7 @@ QueuedBatch::QueuedBatch(const WriteBatch& batch) : id(batch.id), kind(batch.kin
   for (const WriteOp& op : batch.writes) {
     auto* file = dynamic_cast<PosixFile*>(op.file);
     CHECK(file != nullptr);
+    CHECK(file->writable());
     CHECK(op.bytes.empty() == (kind == WriteKind::kFlush));
     CHECK(IsAligned(op.offset, kIoAlignment));
     CHECK(IsAligned(op.bytes.size(), kIoAlignment));
@@ -63,8 +64,8 @@ Status ProcessGuard::Check() const {
 }
 
 Status PosixWriteQueue::Submit(const WriteBatch& batch) {
-  RETURN_IF_ERROR(process_.Check());
   QueuedBatch queued(batch);
+  RETURN_IF_ERROR(process_.Check());
   MutexLock lock(mu_);
   if (out_ == kDepthMax) return Exhausted(Detail::kLimit, "{} batches are out", out_);
   ++out_;

@@ -49,6 +49,7 @@ class PosixWriteQueue final : public WriteQueue {
   // `timeout` bounds the wait for a batch, not the system calls that carry it out.
   StatusOr<Completion> WaitOne(absl::Duration timeout) override ABSL_LOCKS_EXCLUDED(mu_);
   size_t depth_max() const override { return kDepthMax; }
+  bool overlaps() const override { return false; }
 
  private:
   static constexpr size_t kDepthMax = 8;

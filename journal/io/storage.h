@@ -99,6 +99,9 @@ class WriteQueue {
 
   // How many batches may be out.
   virtual size_t depth_max() const = 0;
+  // Whether batches that are out make progress side by side. False: one after the other, so that few
+  // and big ones are better.
+  virtual bool overlaps() const { return true; }
 };
 
 class Storage {

@@ -150,8 +150,8 @@ UringWriteQueue::~UringWriteQueue() {
 }
 
 Status UringWriteQueue::Submit(const WriteBatch& batch) {
-  RETURN_IF_ERROR(process_.Check());
   QueuedBatch queued(batch);
+  RETURN_IF_ERROR(process_.Check());
   MutexLock lock(mu_);
   if (!failure_.ok()) return failure_;
   if (out_ == kDepthMax) return Exhausted(Detail::kLimit, "{} batches are out", out_);

@@ -1,6 +1,7 @@
 #include "tests/sim/sim_storage.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace holdfast {
@@ -118,7 +119,7 @@ class SimStorage::SimFile final : public File {
       Grow(storage_.disk_.Cache(inode_).size() + storage_.disk_.free_bytes());
       return storage_.Full(name_);
     }
-    return absl::OkStatus();
+    return Blank(bytes);
   }
 
   Status Truncate(uint64_t bytes) override {
@@ -155,6 +156,16 @@ class SimStorage::SimFile final : public File {
   }
 
  private:
+  // Zeros where something else stands below `bytes`.
+  Status Blank(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(storage_.mu_) {
+    constexpr std::array<std::byte, SimContent::kPageBytes> kZeros{};
+    for (uint64_t at = 0; at < bytes; at += kZeros.size()) {
+      const ByteView zeros = ByteView(kZeros).first(std::min<uint64_t>(kZeros.size(), bytes - at));
+      if (storage_.disk_.Cache(inode_).Equals(at, zeros)) continue;
+      if (!storage_.disk_.Write(inode_, at, zeros)) return storage_.Full(name_);
+    }
+    return absl::OkStatus();
+  }
   bool Grow(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(storage_.mu_) {
     return bytes <= storage_.disk_.Cache(inode_).size() || storage_.disk_.Resize(inode_, bytes);
   }

@@ -35,6 +35,9 @@ testing::AssertionResult FailsWith(const T& result, StatusCode code, Detail deta
 #define EXPECT_FAILS(expression, code, detail) \
   EXPECT_TRUE(                                 \
       ::holdfast::FailsWith(expression, ::holdfast::StatusCode::code, ::holdfast::Detail::detail))
+#define ASSERT_FAILS(expression, code, detail) \
+  ASSERT_TRUE(                                 \
+      ::holdfast::FailsWith(expression, ::holdfast::StatusCode::code, ::holdfast::Detail::detail))
 
 // Declares or assigns `lhs` from a StatusOr, or ends the test. Only where a test may return.
 #define ASSERT_OK_AND_ASSIGN(lhs, expression) \

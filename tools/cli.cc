@@ -1,0 +1,376 @@
+#include "tools/cli.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "journal/base/json.h"
+#include "journal/format/records_text.h"
+#include "tools/command.h"
+
+namespace holdfast {
+namespace {
+
+constexpr char kDirectoryHelp[] = "directory of the store";
+constexpr char kJsonHelp[] = "one JSON object per line";
+constexpr char kExitCodes[] =
+    "Exit codes: 0 fine, 1 torn tail (normal after a kill), 2 damage or a failed audit, 3 usage or "
+    "I/O, "
+    "4 not found.";
+
+// A command line that parses but means nothing.
+struct Refusal {
+  std::string why;
+};
+
+// The whole command line: options land in the structs, and `chosen` fetches the one that was asked
+// for.
+class CommandLine {
+ public:
+  CommandLine();
+  std::variant<AnyCommand, CommandLineAnswer> Parse(const std::vector<std::string>& arguments);
+
+ private:
+  using Fetch = std::function<std::variant<AnyCommand, Refusal>()>;
+
+  CLI::App& Command(const char* name, const char* what, const char* examples, Fetch fetch);
+  void AddWriterOptions(CLI::App& command);
+  void AddIo(CLI::App& command);
+
+  void AddReadCommands();
+  void AddWriteCommands();
+
+  std::variant<AnyCommand, Refusal> FetchDump();
+  std::variant<AnyCommand, Refusal> FetchGet();
+  std::variant<AnyCommand, Refusal> FetchList();
+  std::variant<AnyCommand, Refusal> FetchWorkload();
+  std::variant<AnyCommand, Refusal> FetchDemo();
+  std::variant<WriterOptions, Refusal> FetchWriter() const;
+  IoBackend io() const;
+
+  CLI::App app_{
+      "Holdfast keeps message-delivery state durable. This tool looks into a store and proves it."};
+  std::map<const CLI::App*, Fetch> commands_;
+
+  InspectCommand inspect_;
+  DumpCommand dump_;
+  VerifyCommand verify_;
+  GetCommand get_;
+  ListCommand list_;
+  RepairCommand repair_;
+  WorkloadCommand workload_;
+  CheckCommand check_;
+  DemoCommand demo_;
+  WriterOptions writer_;
+  std::string io_ = "auto";
+  std::string durability_ = "synced";
+  uint64_t commit_interval_ms_ = 0;
+  std::vector<std::string> get_words_;
+  std::string list_word_;
+};
+
+// A name as it stands on a command line: any bytes as "base64:…".
+std::optional<std::string> ParseName(std::string_view word) {
+  constexpr std::string_view kBase64 = "base64:";
+  if (!word.starts_with(kBase64)) return std::string(word);
+  return FromBase64(word.substr(kBase64.size()));
+}
+
+std::optional<uint64_t> ParseNumber(std::string_view word) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+bool IsRecordTypeName(std::string_view name) {
+  for (int type = 1; type <= std::numeric_limits<uint8_t>::max(); ++type) {
+    if (RecordTypeName(static_cast<uint8_t>(type)) == name) return true;
+  }
+  return false;
+}
+
+std::string Examples(std::string_view lines) {
+  return "Examples:\n" + std::string(lines) + "\n" + kExitCodes + "\n";
+}
+
+CommandLine::CommandLine() {
+  app_.name("holdfast");
+  app_.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
+  app_.require_subcommand(1);
+  app_.footer(
+      std::string("`holdfast COMMAND --help` has the options of a command, with examples.\n") +
+      kExitCodes + "\n");
+  AddReadCommands();
+  AddWriteCommands();
+}
+
+CLI::App& CommandLine::Command(const char* name, const char* what, const char* examples,
+                               Fetch fetch) {
+  CLI::App& command = *app_.add_subcommand(name, what);
+  command.footer(Examples(examples));
+  commands_[&command] = std::move(fetch);
+  return command;
+}
+
+void CommandLine::AddIo(CLI::App& command) {
+  command.add_option("--io", io_, "how to reach the disk: auto, uring or posix")
+      ->check(CLI::IsMember({"auto", "uring", "posix"}))
+      ->capture_default_str();
+}
+
+void CommandLine::AddWriterOptions(CLI::App& command) {
+  AddIo(command);
+  command.add_option("--durability", durability_, "when an operation counts: synced or written")
+      ->check(CLI::IsMember({"synced", "written"}))
+      ->capture_default_str();
+  command
+      .add_option("--commit-interval", commit_interval_ms_,
+                  "milliseconds between flushes; 0 writes through")
+      ->capture_default_str();
+  command.add_option("--segment-bytes", writer_.segment_bytes, "size of new journal files")
+      ->capture_default_str();
+}
+
+void CommandLine::AddReadCommands() {
+  CLI::App& inspect = Command("inspect", "What the store holds and how it was left",
+                              "  holdfast inspect /var/lib/app/state\n"
+                              "  holdfast inspect /var/lib/app/state --json\n",
+                              [this] { return AnyCommand(inspect_); });
+  inspect.add_option("DIR", inspect_.directory, kDirectoryHelp)->required();
+  inspect.add_flag("--json", inspect_.json, kJsonHelp);
+
+  CLI::App& dump =
+      Command("dump", "Every record, in order",
+              "  holdfast dump /var/lib/app/state --from 1000 --to 1100\n"
+              "  holdfast dump /var/lib/app/state --key orders --type offset-advance\n"
+              "  holdfast dump /var/lib/app/state --follow --json | grep delivery-remove\n",
+              [this] { return FetchDump(); });
+  dump.add_option("DIR", dump_.directory, kDirectoryHelp)->required();
+  dump.add_option("--from", dump_.from, "first LSN");
+  dump.add_option("--to", dump_.to, "last LSN");
+  dump.add_option("--type", dump_.type, "only records of this type, e.g. delivery-put");
+  dump.add_option("--key", dump_.key,
+                  "only records with this id, topic or client (base64:… for any bytes)");
+  dump.add_flag("--follow", dump_.follow,
+                "go on with what a live writer appends, until interrupted");
+  dump.add_flag("--payload", dump_.payload, "print events too, not only their sizes");
+  dump.add_flag("--json", dump_.json, kJsonHelp);
+
+  CLI::App& verify = Command("verify", "Read and check every byte",
+                             "  holdfast verify /var/lib/app/state\n"
+                             "  holdfast verify /var/lib/app/state --json\n",
+                             [this] { return AnyCommand(verify_); });
+  verify.add_option("DIR", verify_.directory, kDirectoryHelp)->required();
+  verify.add_flag("--json", verify_.json, kJsonHelp);
+
+  CLI::App& get =
+      Command("get", "One value",
+              "  holdfast get /var/lib/app/state offset orders billing 3\n"
+              "  holdfast get /var/lib/app/state delivery 1-9f0c2a77-42 --payload > event\n"
+              "  holdfast get /var/lib/app/state dead-letter 1-9f0c2a77-42 --json\n"
+              "  holdfast get /var/lib/app/state offset base64:/wA= -- -odd- 0\n",
+              [this] { return FetchGet(); });
+  get.add_option("DIR", get_.directory, kDirectoryHelp)->required();
+  get.add_option(
+         "WHAT", get_words_,
+         "offset TOPIC CLIENT PARTITION, delivery ID or dead-letter ID (base64:… for any bytes)")
+      ->required();
+  get.add_flag("--payload", get_.payload, "the event itself; with --json beside the other fields");
+  get.add_flag("--json", get_.json, kJsonHelp);
+
+  CLI::App& list = Command("list", "All values, as recovered",
+                           "  holdfast list /var/lib/app/state offsets\n"
+                           "  holdfast list /var/lib/app/state deliveries --json | jq .client\n",
+                           [this] { return FetchList(); });
+  list.add_option("DIR", list_.directory, kDirectoryHelp)->required();
+  list.add_option("WHAT", list_word_, "offsets, deliveries, dead-letters or tasks")
+      ->required()
+      ->check(CLI::IsMember({"offsets", "deliveries", "dead-letters", "tasks"}));
+  list.add_flag("--json", list_.json, kJsonHelp);
+}
+
+void CommandLine::AddWriteCommands() {
+  CLI::App& repair =
+      Command("repair", "What would bring a damaged store back; with --apply does it",
+              "  holdfast repair /var/lib/app/state\n"
+              "  holdfast repair /var/lib/app/state --apply\n",
+              [this] { return AnyCommand(repair_); });
+  repair.add_option("DIR", repair_.directory, kDirectoryHelp)->required();
+  repair.add_flag("--apply", repair_.apply,
+                  "do it: rename what is damaged to quarantine, never delete");
+  repair.add_flag("--json", repair_.json, kJsonHelp);
+
+  CLI::App& workload =
+      Command("workload", "A deterministic mixed workload, for kill tests",
+              "  holdfast workload /tmp/s --seed 7 --ops 100000 --threads 4 --acks /tmp/acks\n"
+              "  holdfast workload /tmp/s --seed 8 --ops 5000 --io posix --segment-bytes 65536\n",
+              [this] { return FetchWorkload(); });
+  workload.add_option("DIR", workload_.directory, kDirectoryHelp)->required();
+  workload.add_option("--seed", workload_.seed, "chooses the operations")->capture_default_str();
+  workload.add_option("--ops", workload_.operations, "operations to do")->capture_default_str();
+  workload.add_option("--threads", workload_.threads, "callers")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  workload.add_option("--acks", workload_.acks, "append what became durable to this file");
+  workload.add_option("--event-bytes", workload_.event_bytes, "size of most events")
+      ->capture_default_str();
+  workload.add_option("--pending", workload_.pending, "deliveries in flight to aim at")
+      ->capture_default_str();
+  AddWriterOptions(workload);
+  workload.add_flag("--json", workload_.json, kJsonHelp);
+
+  CLI::App& check = Command("check", "Recover a store and compare it with what a workload was told",
+                            "  holdfast check /tmp/s --acks /tmp/acks\n", [this] {
+                              check_.io = io();
+                              return AnyCommand(check_);
+                            });
+  check.add_option("DIR", check_.directory, kDirectoryHelp)->required();
+  check.add_option("--acks", check_.acks, "the file that the workload appended to")->required();
+  AddIo(check);
+  check.add_flag("--json", check_.json, kJsonHelp);
+
+  CLI::App& demo = Command("demo", "Deliver events, be killed again and again, recover, audit",
+                           "  holdfast demo\n"
+                           "  holdfast demo --events webhooks.cloudevents.jsonl.zst --kills 8\n"
+                           "  holdfast demo --dir /tmp/demo && holdfast inspect /tmp/demo\n",
+                           [this] { return FetchDemo(); });
+  demo.add_option("--events", demo_.events,
+                  "CloudEvents, one JSON object per line, also zstd-compressed");
+  demo.add_option("--dir", demo_.directory,
+                  "a new directory for the store, kept; else a temporary one");
+  demo.add_option("--kills", demo_.kills, "how often the child is killed")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  demo.add_option("--clients", demo_.clients, "clients that each event goes to")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  demo.add_option("--repeat", demo_.repeat, "times through the events; 0: until there are 2000")
+      ->capture_default_str();
+  demo.add_option("--seed", demo_.seed, "chooses acknowledgements and kill moments")
+      ->capture_default_str();
+  AddWriterOptions(demo);
+  demo.add_option("--report-to", demo_.report_to)->group("");  // Hidden: the child's descriptor.
+}
+
+IoBackend CommandLine::io() const {
+  if (io_ == "uring") return IoBackend::kUring;
+  if (io_ == "posix") return IoBackend::kPosix;
+  return IoBackend::kAuto;
+}
+
+std::variant<WriterOptions, Refusal> CommandLine::FetchWriter() const {
+  constexpr uint64_t kIntervalMsMax = 10'000;
+  if (commit_interval_ms_ > kIntervalMsMax) return Refusal{"--commit-interval: at most 10000"};
+  WriterOptions writer = writer_;
+  writer.io = io();
+  writer.durability = durability_ == "written" ? Durability::kWritten : Durability::kSynced;
+  writer.commit_interval = absl::Milliseconds(commit_interval_ms_);
+  return writer;
+}
+
+std::variant<AnyCommand, Refusal> CommandLine::FetchDump() {
+  if (dump_.key.has_value()) {
+    std::optional<std::string> key = ParseName(*dump_.key);
+    if (!key.has_value()) return Refusal{"--key: not valid base64"};
+    dump_.key = std::move(key);
+  }
+  if (!dump_.type.empty() && !IsRecordTypeName(dump_.type)) {
+    return Refusal{"--type: no record type is called " + NameText(dump_.type)};
+  }
+  if (dump_.follow && dump_.to.has_value()) return Refusal{"--follow and --to exclude each other"};
+  return AnyCommand(dump_);
+}
+
+std::variant<AnyCommand, Refusal> CommandLine::FetchGet() {
+  const std::string& kind = get_words_.front();
+  std::vector<std::string> names;
+  for (size_t i = 1; i < get_words_.size(); ++i) {
+    std::optional<std::string> name = ParseName(get_words_[i]);
+    if (!name.has_value()) return Refusal{"not valid base64: " + NameText(get_words_[i])};
+    names.push_back(std::move(*name));
+  }
+  if (kind == "offset") {
+    get_.kind = ValueKind::kOffset;
+    if (names.size() != 3) return Refusal{"offset needs TOPIC CLIENT PARTITION"};
+    std::optional<uint64_t> partition = ParseNumber(names[2]);
+    if (!partition.has_value()) return Refusal{"not a partition number: " + NameText(names[2])};
+    if (get_.payload) return Refusal{"--payload: an offset has no event"};
+    get_.topic = names[0];
+    get_.client = names[1];
+    get_.partition = *partition;
+    return AnyCommand(get_);
+  }
+  if (kind != "delivery" && kind != "dead-letter") {
+    return Refusal{"WHAT is offset, delivery or dead-letter, not " + NameText(kind)};
+  }
+  get_.kind = kind == "delivery" ? ValueKind::kDelivery : ValueKind::kDeadLetter;
+  if (names.size() != 1) return Refusal{kind + " needs one ID"};
+  get_.id = names[0];
+  return AnyCommand(get_);
+}
+
+std::variant<AnyCommand, Refusal> CommandLine::FetchList() {
+  const std::map<std::string, ListKind> kinds = {{"offsets", ListKind::kOffsets},
+                                                 {"deliveries", ListKind::kDeliveries},
+                                                 {"dead-letters", ListKind::kDeadLetters},
+                                                 {"tasks", ListKind::kTasks}};
+  list_.kind = kinds.at(list_word_);
+  return AnyCommand(list_);
+}
+
+std::variant<AnyCommand, Refusal> CommandLine::FetchWorkload() {
+  auto writer = FetchWriter();
+  if (auto* refusal = std::get_if<Refusal>(&writer)) return *refusal;
+  workload_.writer = std::get<WriterOptions>(writer);
+  return AnyCommand(workload_);
+}
+
+std::variant<AnyCommand, Refusal> CommandLine::FetchDemo() {
+  auto writer = FetchWriter();
+  if (auto* refusal = std::get_if<Refusal>(&writer)) return *refusal;
+  demo_.writer = std::get<WriterOptions>(writer);
+  return AnyCommand(demo_);
+}
+
+std::variant<AnyCommand, CommandLineAnswer> CommandLine::Parse(
+    const std::vector<std::string>& arguments) {
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(),
+                                      arguments.rend());  // As the parser wants it.
+    app_.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<CLI::App*> chosen = app_.get_subcommands();
+    return CommandLineAnswer{.out = (chosen.empty() ? &app_ : chosen.front())->help()};
+  } catch (const CLI::CallForVersion&) {
+    return CommandLineAnswer{.out = app_.version() + "\n"};
+  } catch (const CLI::Error& error) {
+    return CommandLineAnswer{.exit_code = kExitUsageOrIo,
+                             .err = std::string("holdfast: ") + error.what() +
+                                    "\nRun `holdfast --help`, or `holdfast COMMAND --help`.\n"};
+  }
+  const CLI::App* command = app_.get_subcommands().front();
+  std::variant<AnyCommand, Refusal> fetched = commands_.at(command)();
+  if (auto* refusal = std::get_if<Refusal>(&fetched)) {
+    return CommandLineAnswer{.exit_code = kExitUsageOrIo,
+                             .err = "holdfast " + command->get_name() + ": " + refusal->why +
+                                    "\nRun `holdfast " + command->get_name() + " --help`.\n"};
+  }
+  return std::get<AnyCommand>(std::move(fetched));
+}
+
+}  // namespace
+
+std::variant<AnyCommand, CommandLineAnswer> ParseCommandLine(
+    const std::vector<std::string>& arguments) {
+  return CommandLine().Parse(arguments);
+}
+
+}  // namespace holdfast

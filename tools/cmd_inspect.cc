@@ -1,0 +1,257 @@
+// What a store holds and how it was left. The salt that seeds its checks is never shown.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "journal/base/json.h"
+#include "journal/format/records_text.h"
+#include "tools/command.h"
+#include "tools/damage_printer.h"
+#include "tools/store_access.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::string_view kCommand = "inspect";
+
+class Collector final : public SurveyVisitor {
+ public:
+  explicit Collector(Console& console) : progress_(console, "bytes", 0) {}
+
+  void OnMark(const MarkView& mark) override { mark_ = mark; }
+  void OnSegment(const SegmentSurvey& segment) override {
+    file_bytes_ += segment.file_bytes;
+    segments_.push_back(segment);
+  }
+  void OnRecord(const SurveyedRecord& record) override {
+    progress_.Update(file_bytes_);
+    if (RecordTypeName(record.raw.header.type).starts_with("type-")) ++unknown_records_;
+  }
+
+  const MarkView& mark() const { return mark_; }
+  const std::vector<SegmentSurvey>& segments() const { return segments_; }
+  uint64_t unknown_records() const { return unknown_records_; }
+
+ private:
+  MarkView mark_;
+  std::vector<SegmentSurvey> segments_;
+  uint64_t file_bytes_ = 0;
+  uint64_t unknown_records_ = 0;
+  Progress progress_;
+};
+
+struct ClientLoad {
+  uint64_t pending = 0;
+  absl::Time oldest = absl::InfiniteFuture();
+};
+
+// What only the recovered state tells.
+struct LiveState {
+  uint64_t deliveries = 0, offsets = 0, dead_letters = 0;
+  std::map<std::string, ClientLoad> clients;
+};
+
+struct Inspection {
+  SurveyReport survey;
+  std::optional<LiveState> live;  // none: the store is damaged
+  std::string io_backend, io_reason;
+  absl::Time now;
+};
+
+StatusOr<LiveState> ReadLiveState(const std::string& directory, Console& console, LogSink& log) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenForReading(directory, log));
+  LiveState live;
+  live.deliveries = engine->deliveries().Count();
+  live.offsets = engine->offsets().ReadAll().size();
+  live.dead_letters = engine->dead_letters().Count();
+  Progress progress(console, "deliveries", live.deliveries);
+  uint64_t read = 0;
+  RETURN_IF_ERROR(engine->deliveries().Iterate([&](const StoredDelivery& stored) {
+    ClientLoad& load = live.clients[stored.delivery.client];
+    ++load.pending;
+    load.oldest = std::min(load.oldest, stored.delivery.created);
+    progress.Update(++read);
+    return true;
+  }));
+  return live;
+}
+
+const char* StopName(const Inspection& inspection) {
+  if (!inspection.survey.open_status.ok()) return "unknown";
+  if (inspection.survey.recovery.clean) return "clean";
+  return inspection.survey.recovery.unproven_tail ? "unclean, unproven tail" : "unclean";
+}
+
+double AgeSeconds(const ClientLoad& load, absl::Time now) {
+  return std::max(absl::ToDoubleSeconds(now - load.oldest), 0.0);
+}
+
+void PrintMarkText(const MarkView& view, Console& console) {
+  if (!view.mark.has_value()) {
+    console.out << "MARK          no valid slot\n";
+    return;
+  }
+  const Mark& mark = *view.mark;
+  console.out << fmt::format(
+      "MARK          statement {}: epoch {}, durable up to LSN {} (segment {} byte {}), segments "
+      "{} to {}, "
+      "{}{}\n",
+      mark.sequence, mark.epoch, mark.synced, mark.end_segment, mark.end_offset, mark.oldest,
+      mark.newest, mark.clean ? "clean" : "not clean",
+      view.slots_differ ? "; its two copies differ" : "");
+}
+
+void PrintSegmentText(const SegmentSurvey& segment, Console& console) {
+  console.out << fmt::format("segment       {} {}{}, {} bytes", segment.name,
+                             SegmentStateName(segment.state), segment.newest ? " (newest)" : "",
+                             segment.file_bytes);
+  if (segment.end > 0) console.out << fmt::format(", used to byte {}", segment.end);
+  if (segment.link.has_value()) {
+    const Link& link = *segment.link;
+    console.out << fmt::format(", epoch {}, from LSN {}, by {}", link.epoch, link.first,
+                               link.reason == LinkReason::kOpen ? "an open" : "rotation");
+  }
+  console.out << "\n";
+}
+
+void PrintText(const Inspection& inspection, const Collector& files, Console& console) {
+  const SurveyReport& survey = inspection.survey;
+  console.out << fmt::format(
+      "verdict       {}\nlast stop     {}\nepoch         {}\nlast LSN      {}\ndurable LSN   {} "
+      "(proved by "
+      "what is on disk)\n",
+      VerdictName(survey.verdict), StopName(inspection), survey.epoch, survey.last_lsn,
+      survey.proved_lsn);
+  console.out << fmt::format("durability    {} (default of an open)\nI/O backend   {}{}\n",
+                             DurabilityName(EngineOptions().durability), inspection.io_backend,
+                             inspection.io_reason.empty() ? "" : ": " + inspection.io_reason);
+  console.out << fmt::format("engine time   {}\n", absl::FormatDuration(survey.engine_time));
+  PrintMarkText(files.mark(), console);
+  for (const SegmentSurvey& segment : files.segments()) PrintSegmentText(segment, console);
+  if (files.unknown_records() > 0) {
+    console.out << fmt::format(
+        "unknown       {} records of types that this version may skip keep their segments\n",
+        files.unknown_records());
+  }
+  if (survey.torn.has_value()) console.out << TornTailText(*survey.torn) << "\n";
+  if (!inspection.live.has_value()) return;
+  const LiveState& live = *inspection.live;
+  console.out << fmt::format("live          {} deliveries, {} offsets, {} dead letters\n",
+                             live.deliveries, live.offsets, live.dead_letters);
+  for (const auto& [client, load] : live.clients) {
+    console.out << fmt::format("client        {}: {} unacknowledged, the oldest for {:.1f} s\n",
+                               NameText(client), load.pending, AgeSeconds(load, inspection.now));
+  }
+}
+
+std::string StoreJson(const Inspection& inspection, const Collector& files) {
+  const SurveyReport& survey = inspection.survey;
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject()
+      .Field("kind", "store")
+      .Field("verdict", VerdictName(survey.verdict))
+      .Field("last_stop", StopName(inspection))
+      .Field("epoch", survey.epoch.value())
+      .Field("last_lsn", survey.last_lsn.value())
+      .Field("durable_lsn", survey.proved_lsn.value())
+      .Field("torn_bytes", survey.torn.has_value() ? survey.torn->bytes : 0)
+      .Field("damages", survey.damages)
+      .Field("unknown_records", files.unknown_records())
+      .Field("durability", DurabilityName(EngineOptions().durability))
+      .Field("io", inspection.io_backend)
+      .Field("io_reason", inspection.io_reason)
+      .Field("engine_ms", absl::ToInt64Milliseconds(survey.engine_time));
+  if (inspection.live.has_value()) {
+    json.Field("deliveries", inspection.live->deliveries)
+        .Field("offsets", inspection.live->offsets)
+        .Field("dead_letters", inspection.live->dead_letters);
+  }
+  json.EndObject();
+  return line + "\n";
+}
+
+std::string MarkJson(const Mark& mark) {
+  std::string line;
+  JsonWriter(line)
+      .BeginObject()
+      .Field("kind", "mark")
+      .Field("sequence", mark.sequence)
+      .Field("epoch", mark.epoch.value())
+      .Field("synced_lsn", mark.synced.value())
+      .Field("end_segment", mark.end_segment.value())
+      .Field("end_offset", mark.end_offset)
+      .Field("oldest", mark.oldest.value())
+      .Field("newest", mark.newest.value())
+      .Field("clean", mark.clean)
+      .EndObject();
+  return line + "\n";
+}
+
+std::string SegmentJson(const SegmentSurvey& segment) {
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject()
+      .Field("kind", "segment")
+      .Field("name", segment.name)
+      .Field("state", SegmentStateName(segment.state))
+      .Field("newest", segment.newest)
+      .Field("file_bytes", segment.file_bytes)
+      .Field("end", segment.end);
+  if (segment.link.has_value()) {
+    json.Field("epoch", segment.link->epoch.value())
+        .Field("first_lsn", segment.link->first.value());
+  }
+  json.EndObject();
+  return line + "\n";
+}
+
+void PrintJson(const Inspection& inspection, const Collector& files, Console& console) {
+  console.out << StoreJson(inspection, files);
+  if (files.mark().mark.has_value()) console.out << MarkJson(*files.mark().mark);
+  for (const SegmentSurvey& segment : files.segments()) console.out << SegmentJson(segment);
+  if (!inspection.live.has_value()) return;
+  for (const auto& [client, load] : inspection.live->clients) {
+    std::string line;
+    JsonWriter(line)
+        .BeginObject()
+        .Field("kind", "client")
+        .Field("client", client)
+        .Field("unacknowledged", load.pending)
+        .Field("oldest_age_seconds", AgeSeconds(load, inspection.now))
+        .EndObject();
+    console.out << line << "\n";
+  }
+}
+
+}  // namespace
+
+int RunInspect(const InspectCommand& options, Console& console) {
+  ConsoleLog log(console, std::string(kCommand));
+  StatusOr<std::unique_ptr<Storage>> storage = OpenFilesForReading(options.directory, log);
+  if (!storage.ok()) return Fail(console, kCommand, storage.status());
+  Inspection inspection;
+  Collector files(console);
+  StatusOr<SurveyReport> survey = Survey(**storage, files, {});
+  if (!survey.ok()) return Fail(console, kCommand, survey.status());
+  inspection.survey = std::move(*survey);
+  inspection.now = console.clock.WallNow();
+
+  // What a writer would get now; asking changes nothing.
+  const auto for_writing = OpenFilesForWriting(options.directory, IoBackend::kAuto, log);
+  inspection.io_backend = for_writing.ok() ? (*for_writing)->backend() : "none";
+  inspection.io_reason = for_writing.ok() ? (*for_writing)->backend_reason()
+                                          : std::string(Message(for_writing.status()));
+
+  Status opened = inspection.survey.open_status;
+  if (opened.ok()) {
+    StatusOr<LiveState> live = ReadLiveState(options.directory, console, log);
+    opened = live.status();
+    if (live.ok()) inspection.live = std::move(*live);
+  }
+  (options.json ? PrintJson : PrintText)(inspection, files, console);
+  return opened.ok() ? kExitOk : Fail(console, kCommand, opened);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,30 @@
+// How the commands open a store, and what they call it when they cannot.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "holdfast/engine.h"
+#include "journal/base/status.h"
+#include "journal/io/storage.h"
+#include "tools/console.h"
+#include "tools/options.h"
+
+namespace holdfast {
+
+// The recovered state, in memory: locks and writes nothing.
+StatusOr<std::unique_ptr<Engine>> OpenForReading(const std::string& directory, LogSink& log);
+
+// Recovers for writing; makes the store if there is none.
+EngineOptions OptionsForWriting(const std::string& directory, const WriterOptions& writer,
+                                LogSink& log);
+
+// The files of a store, for those who look at bytes: read only, or to change them.
+StatusOr<std::unique_ptr<Storage>> OpenFilesForReading(const std::string& directory, LogSink& log);
+StatusOr<std::unique_ptr<Storage>> OpenFilesForWriting(const std::string& directory, IoBackend io,
+                                                       LogSink& log);
+
+// "synced" or "written".
+const char* DurabilityName(Durability durability);
+
+}  // namespace holdfast

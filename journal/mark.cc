@@ -1,5 +1,6 @@
 #include "journal/mark.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -99,6 +100,19 @@ int64_t DecodeHeartbeat(ByteView block, uint64_t salt) {
   return static_cast<int64_t>(fields.Fixed<uint64_t>());
 }
 
+// Whether a file without a valid statement may be ours all the same: a first statement that was cut
+// short leaves its magic or zeros at the start of a slot.
+bool MayBeOurs(ByteView bytes) {
+  for (uint64_t offset = 0; offset < bytes.size(); offset += kSlotBytes) {
+    const ByteView start =
+        bytes.subspan(offset, std::min(bytes.size() - offset, sizeof kMarkMagic));
+    uint64_t magic = 0;
+    std::memcpy(&magic, start.data(), start.size());
+    if (magic != 0 && magic != kMarkMagic && magic != kBeatMagic) return false;
+  }
+  return true;
+}
+
 StatusOr<MarkView> ReadMarkFrom(File& file) {
   std::vector<Block> blocks(kMarkFileBytes / kSlotBytes);
   const ByteSpan bytes(blocks.front().bytes.data(), kMarkFileBytes);
@@ -115,6 +129,7 @@ StatusOr<MarkView> ReadMarkFrom(File& file) {
   }
   view.slots_differ =
       !first.has_value() || !second.has_value() || first->sequence != second->sequence;
+  view.foreign = !view.mark.has_value() && !MayBeOurs(ByteView(bytes).first(got));
   if (view.mark.has_value()) {
     view.heartbeat_ns = DecodeHeartbeat(slot(kBeatOffset), view.mark->salt);
   }

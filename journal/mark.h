@@ -1,5 +1,6 @@
-// MARK, the superblock: what is known to be durable when nothing newer on disk says so (FORMAT.md §5).
-// Two 4 KiB slots that both hold the newest statement, and a third for the heartbeat of the engine time.
+// MARK, the superblock: what is known to be durable when nothing newer on disk says so (FORMAT.md
+// §5). Two 4 KiB slots that both hold the newest statement, and a third for the heartbeat of the
+// engine time.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,24 @@ struct Mark {
   uint64_t sequence = 0;  // of the statement; higher is newer
   StoreId store_id{};
   uint64_t salt = 0;
-  Epoch epoch;          // of the boot that wrote it
-  Lsn synced;           // S
+  Epoch epoch;            // of the boot that wrote it
+  Lsn synced;             // S
   SegmentId end_segment;  // where the bytes of S end
   uint64_t end_offset = 0;
   SegmentId newest;
   SegmentId oldest;
-  bool clean = false;   // nothing was written after it
+  bool clean = false;  // nothing was written after it
   int64_t engine_ns = 0;
 };
 
-// Reads the file as it is. Durable statements only: `mark` is the valid slot with the higher sequence.
+// Reads the file as it is. Durable statements only: `mark` is the valid slot with the higher
+// sequence.
 struct MarkView {
-  std::optional<Mark> mark;    // none: no slot passes its check
-  int64_t heartbeat_ns = 0;    // 0: none valid
-  bool slots_differ = false;   // an interrupted statement, or damage to one slot
+  std::optional<Mark> mark;   // none: no slot passes its check
+  int64_t heartbeat_ns = 0;   // 0: none valid
+  bool slots_differ = false;  // an interrupted statement, or damage to one slot
+  bool foreign =
+      false;  // not our file: no slot begins like a statement, whole or torn, or with zeros
 };
 // Errors: kNotFound            no MARK file
 //         kFailedPrecondition  kNewerFormat

@@ -35,7 +35,7 @@ StatusOr<OpenedStore> OpenStore(Storage& storage, Clock& clock, Rng& rng,
 // What a reader decides; nothing is locked or written.
 struct ReadStore {
   RecoveryReport report;
-  StoreIdentity identity;        // of the newest boot
+  StoreIdentity identity;  // of the newest boot
   absl::Duration engine_time;
   SegmentId oldest, newest;
 };

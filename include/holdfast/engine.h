@@ -30,6 +30,7 @@ struct RecoveryReport {
       false;  // unclean, and nothing on disk proves where the confirmed records end
   uint64_t segments = 0;
   uint64_t records = 0;         // replayed
+  uint64_t skipped_records = 0; // among them: of unknown types that may be skipped
   uint64_t bytes = 0;           // read
   uint64_t copied_records = 0;  // in doubt, and stated again in the new segment
   uint64_t torn_bytes = 0;      // cut: written when the last writer died, never confirmed

@@ -1,0 +1,159 @@
+#include "recovery/evidence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "journal/base/check.h"
+
+namespace holdfast {
+namespace {
+
+constexpr size_t kTracedSegments = 2;  // at most half a segment is ever unsynced
+constexpr int kViewAttempts = 5;
+
+class Gatherer {
+ public:
+  Gatherer(Storage& storage, const StoreLayout& layout)
+      : storage_(storage), layout_(layout), host_boot_id_(storage.host_boot_id()) {}
+
+  StatusOr<Evidence> Run() {
+    FromMark();
+    FromLinks();
+    const size_t behind = layout_.chain_end;
+    const size_t first = std::max(layout_.chain_begin, behind - std::min(behind, kTracedSegments));
+    for (size_t i = first; i < layout_.segments.size(); ++i) RETURN_IF_ERROR(Trace(i));
+    for (ChainSegment& segment : evidence_.chain) {
+      if (const TracedSegment* traced = evidence_.Traced(segment.id); traced != nullptr) {
+        segment.last_group = traced->trace.last_group();
+        segment.file = traced->file.get();
+      }
+    }
+    evidence_.rules.horizon = Horizon(evidence_.tail);
+    evidence_.highest_lsn = std::max(evidence_.highest_lsn, evidence_.rules.horizon);
+    evidence_.engine_time = absl::Nanoseconds(engine_ns_);
+    evidence_.bytes_read = window_.bytes_read();
+    return std::move(evidence_);
+  }
+
+ private:
+  bool ThisHostBoot(const Link& link) const {
+    return !host_boot_id_.empty() && link.host_boot_id == host_boot_id_;
+  }
+
+  void FromMark() {
+    engine_ns_ = layout_.mark.heartbeat_ns;
+    const std::optional<Mark>& mark = layout_.mark.mark;
+    CHECK(mark.has_value());
+    evidence_.tail.mark_synced = mark->synced;
+    evidence_.rules.mark_clean = mark->clean;
+    evidence_.rules.mark_end = {mark->end_segment, mark->end_offset};
+    engine_ns_ = std::max(engine_ns_, mark->engine_ns);
+  }
+
+  void FromLinks() {
+    for (size_t i = 0; i < layout_.segments.size(); ++i) {
+      const SegmentFile& file = layout_.segments[i];
+      if (!file.link.has_value()) continue;
+      // Numbers up to there may have been given out, also by a boot that left nothing else.
+      See(file.link->next - 1);
+      engine_ns_ = std::max(engine_ns_, file.link_header.engine_ns);
+      if (file.state == SegmentState::kChain) Chain(i);
+    }
+  }
+
+  void Chain(size_t index) {
+    const SegmentFile& file = layout_.segments[index];
+    const bool newest = index + 1 == layout_.chain_end;
+    evidence_.chain.push_back(
+        {.id = file.id,
+         .life = file.life,
+         .segment_bytes = file.segment_bytes,
+         .link = *file.link,
+         .end = newest ? file.segment_bytes : layout_.segments[index + 1].link->previous_end});
+    Prove(file.link_header.synced, file.link_header.promised, ThisHostBoot(*file.link));
+    if (file.link->reason == LinkReason::kOpen) {
+      evidence_.tail.copied_through = std::max(evidence_.tail.copied_through, file.link->through);
+    }
+  }
+
+  Status Trace(size_t index) {
+    const SegmentFile& file = layout_.segments[index];
+    if (file.life.stamp == 0) return absl::OkStatus();
+    TracedSegment traced{.id = file.id, .chained = file.state == SegmentState::kChain};
+    ASSIGN_OR_RETURN(traced.file,
+                     storage_.OpenFile(file.name(), OpenMode::kReadOnly, {.direct = true}));
+    RETURN_IF_ERROR(window_.Open(*traced.file));
+    ASSIGN_OR_RETURN(traced.trace, TraceSegment(window_, file.life, file.segment_bytes));
+    See(traced.trace.highest_lsn);
+    engine_ns_ = std::max(engine_ns_, traced.trace.engine_ns);
+    // A void file of the boot that wrote the newest Link is behind it in time; of any other boot it
+    // is dead, whatever it says.
+    const bool counts = traced.chained || (file.state == SegmentState::kVoid &&
+                                           file.header->epoch == layout_.newest().link->epoch);
+    if (!counts) return absl::OkStatus();
+    const Link& link = traced.chained ? *file.link : *layout_.newest().link;
+    traced.end =
+        traced.chained ? evidence_.chain[index - layout_.chain_begin].end : file.segment_bytes;
+    for (const SegmentTrace::Group& group : traced.trace.groups) {
+      if (group.offset < traced.end) Prove(group.synced, group.promised, ThisHostBoot(link));
+    }
+    evidence_.traced.push_back(std::move(traced));
+    return absl::OkStatus();
+  }
+
+  void See(Lsn lsn) { evidence_.highest_lsn = std::max(evidence_.highest_lsn, lsn); }
+  void Prove(Lsn synced, Lsn promised, bool this_host_boot) {
+    evidence_.tail.group_synced = std::max(evidence_.tail.group_synced, synced);
+    if (this_host_boot) {
+      evidence_.tail.promised = std::max(evidence_.tail.promised, promised);
+    }
+  }
+
+  Storage& storage_;
+  const StoreLayout& layout_;
+  const std::string host_boot_id_;
+  ReadWindow window_;
+  Evidence evidence_;
+  int64_t engine_ns_ = 0;
+};
+
+}  // namespace
+
+const TracedSegment* Evidence::Traced(SegmentId id) const {
+  const auto found = std::find_if(traced.begin(), traced.end(),
+                                  [&](const TracedSegment& segment) { return segment.id == id; });
+  return found == traced.end() ? nullptr : &*found;
+}
+
+bool HasChanged(Storage& storage, const StoreLayout& layout) {
+  const StatusOr<StoreLayout> now = ReadLayout(storage);
+  return !now.ok() || !now->SameAs(layout);
+}
+
+StatusOr<StoreView> ReadView(Storage& storage) {
+  for (int attempt = 1;; ++attempt) {
+    const bool last = attempt == kViewAttempts;
+    StatusOr<StoreLayout> layout = ReadLayout(storage);
+    if (!layout.ok()) {
+      // A file that was listed and then gone, or an empty directory?
+      if (last || layout.status().code() != StatusCode::kNotFound) return layout.status();
+      ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage));
+      if (names.segments.empty()) return layout.status();
+      continue;
+    }
+    StoreView view{.layout = *std::move(layout), .evidence = std::nullopt};
+    if (!view.layout.damages.empty()) {
+      if (last || !HasChanged(storage, view.layout)) return view;
+      continue;
+    }
+    if (!view.layout.has_chain()) return view;
+    StatusOr<Evidence> evidence = Gatherer(storage, view.layout).Run();
+    if (evidence.ok()) {
+      view.evidence = *std::move(evidence);
+      return view;
+    }
+    if (last || evidence.status().code() != StatusCode::kNotFound) return evidence.status();
+  }
+}
+
+}  // namespace holdfast

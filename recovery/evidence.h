@@ -1,0 +1,52 @@
+// Evidence: what the disk proves about the end of the journal, gathered before the first batch is
+// judged: the chain as a reader needs it, P and H, and what the group headers of the newest
+// segments say.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "journal/base/status.h"
+#include "journal/journal_reader.h"
+#include "journal/torn_tail.h"
+#include "recovery/store_layout.h"
+
+namespace holdfast {
+
+struct TracedSegment {
+  SegmentId id;
+  bool chained = false;
+  uint64_t end = 0;  // groups from here on are dead
+  SegmentTrace trace;
+  std::unique_ptr<File> file;
+};
+
+struct Evidence {
+  std::vector<ChainSegment> chain;  // may borrow the files in `traced`
+  // The two newest of the chain, where everything unsynced lies, and what the same boot made behind
+  // them.
+  std::vector<TracedSegment> traced;
+  TailEvidence tail;
+  ReadRules rules;
+  Lsn highest_lsn;             // seen anywhere, in dead and void segments too
+  absl::Duration engine_time;  // newest seen
+  uint64_t bytes_read = 0;
+
+  Lsn proved() const { return Proved(tail); }
+  const TracedSegment* Traced(SegmentId id) const;
+};
+
+// Layout and evidence of one moment.
+struct StoreView {
+  StoreLayout layout;
+  std::optional<Evidence> evidence;  // none: there is no chain (yet), or the layout is damaged
+};
+// Beside a live writer it looks again, a bounded number of times, if files changed under it.
+// Errors: as ReadLayout
+StatusOr<StoreView> ReadView(Storage& storage);
+// Whether the store has changed since: then an error met meanwhile may not be one.
+bool HasChanged(Storage& storage, const StoreLayout& layout);
+
+}  // namespace holdfast

@@ -1,0 +1,363 @@
+#include "recovery/opener.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "journal/base/check.h"
+#include "recovery/evidence.h"
+#include "recovery/lock_taker.h"
+#include "recovery/replayer.h"
+#include "recovery/segment_writer.h"
+#include "recovery/store_layout.h"
+
+namespace holdfast {
+namespace {
+
+// Unsynced bytes are at most half a segment, and few segments are made ahead: writes in flight
+// reach the newest ones only. More are locked than that takes.
+constexpr size_t kLockedSegments = 8;
+constexpr uint64_t kEpochMax = std::numeric_limits<uint32_t>::max();  // it is a field of batches
+constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
+
+// What stands before the new segment, and what may come in it.
+struct Continuation {
+  SegmentId segment;
+  uint64_t segment_bytes = 0;
+  SegmentId previous;  // none: this is the first of the store
+  uint64_t previous_life = 0;
+  uint64_t previous_end = 0;
+  Lsn previous_last;
+  Lsn next;  // the first that this boot gives out
+};
+
+// One opening for writing. Everything up to BeginEpoch only reads (besides LOCK, where there was
+// none and nothing speaks against a store).
+class Opening {
+ public:
+  Opening(Storage& storage, Clock& clock, Rng& rng, const OpenerOptions& options,
+          const StateMachines& machines)
+      : storage_(storage), clock_(clock), rng_(rng), options_(options), machines_(machines) {}
+
+  StatusOr<OpenedStore> Run() {
+    const absl::Duration begun = clock_.Now();
+    RETURN_IF_ERROR(CheckOptions());
+    RETURN_IF_ERROR(Lock());
+    RETURN_IF_ERROR(Decide(ReplayScope::kProved));
+    ASSIGN_OR_RETURN(const Continuation next, Continue());
+    RETURN_IF_ERROR(BeginEpoch());
+    RETURN_IF_ERROR(Cut(next));
+    RETURN_IF_ERROR(Settle());
+    Free(next);
+    opened_.report.duration = clock_.Now() - begun;
+    return std::move(opened_);
+  }
+
+ private:
+  Status CheckOptions() const;
+  Status Lock();
+  Status LockSegments(LockTaker& locks);
+  Status Decide(ReplayScope scope);
+  StatusOr<Continuation> Continue() const;
+  Status BeginEpoch();
+  Status Cut(const Continuation& next);
+  Status Copy(SegmentWriter& writer);
+  Status Settle();
+  void Free(const Continuation& next);
+  void Warn(const std::string& line) const {
+    if (options_.log != nullptr) options_.log->Log(LogLevel::kWarning, line);
+  }
+
+  JournalStart& start() { return opened_.start; }
+  bool fresh() const { return !view_.layout.has_chain(); }  // no segment was ever published
+
+  Storage& storage_;
+  Clock& clock_;
+  Rng& rng_;
+  const OpenerOptions& options_;
+  const StateMachines& machines_;
+  std::vector<std::unique_ptr<File>> predecessor_locks_;
+  StoreView view_;
+  ReplayOutcome outcome_;
+  OpenedStore opened_;
+};
+
+Status Opening::CheckOptions() const {
+  if (options_.segment_bytes < kSegmentBytesMin || options_.segment_bytes > kSegmentBytesMax ||
+      !IsAligned(options_.segment_bytes, kBlockBytes)) {
+    return Invalid("segment_bytes: {} is not a multiple of {} from {} to {}",
+                   options_.segment_bytes, kBlockBytes, kSegmentBytesMin, kSegmentBytesMax);
+  }
+  return absl::OkStatus();
+}
+
+Status Opening::Lock() {
+  LockTaker locks(storage_, clock_, options_.lock_wait);
+  StatusOr<std::unique_ptr<File>> lock = locks.Take(kLockFile, OpenMode::kReadWrite);
+  if (lock.status().code() == StatusCode::kNotFound) {
+    // Never opened before, or somebody removed it: a refusal must come before it is made.
+    RETURN_IF_ERROR(Decide(ReplayScope::kNothing));
+    lock = locks.Take(kLockFile, OpenMode::kCreate);
+  }
+  RETURN_IF_ERROR(lock.status());
+  start().lock = *std::move(lock);
+  return LockSegments(locks);
+}
+
+// A predecessor that was killed, or one that lives on behind a LOCK that somebody removed, still
+// has the files that it writes locked.
+Status Opening::LockSegments(LockTaker& locks) {
+  ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage_));
+  const size_t count = std::min(names.segments.size(), kLockedSegments);
+  for (size_t i = names.segments.size() - count; i < names.segments.size(); ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<File> file,
+                     locks.Take(SegmentFileName(names.segments[i]), OpenMode::kReadWrite));
+    predecessor_locks_.push_back(std::move(file));
+  }
+  return absl::OkStatus();
+}
+
+Status Opening::Decide(ReplayScope scope) {
+  StatusOr<StoreView> view = ReadView(storage_);
+  if (view.status().code() == StatusCode::kNotFound) {
+    view_ = StoreView();
+    return absl::OkStatus();  // nothing there: a new store
+  }
+  RETURN_IF_ERROR(view.status());
+  view_ = *std::move(view);
+  if (!view_.layout.damages.empty()) return DamageStatus(view_.layout.damages.front());
+  if (fresh()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_, scope));
+  return absl::OkStatus();
+}
+
+StatusOr<Continuation> Opening::Continue() const {
+  if (view_.layout.epoch.value() >= kEpochMax) {
+    return Exhausted(Detail::kLimit, "{}: this store was opened {} times, the most there can be",
+                     storage_.display_path(), kEpochMax);
+  }
+  Continuation next{
+      .segment = SegmentId(1), .segment_bytes = options_.segment_bytes, .next = Lsn(1)};
+  if (fresh()) return next;
+
+  const auto& segments = view_.layout.segments;
+  if (outcome_.proved_end.segment) {
+    const size_t index = view_.layout.chain_begin +
+                         (outcome_.proved_end.segment - segments[view_.layout.chain_begin].id);
+    next.segment = outcome_.proved_end.segment + 1;
+    next.previous = outcome_.proved_end.segment;
+    next.previous_life = segments[index].life.stamp;
+    next.previous_end = outcome_.proved_end.offset;
+    next.segment_bytes = std::max(next.segment_bytes, segments[index].segment_bytes);
+  } else {
+    // The oldest segment holds nothing that is proved: its place is taken, and so is what it says
+    // of the one before it.
+    const SegmentFile& oldest = segments[view_.layout.chain_begin];
+    next.segment = oldest.id;
+    next.previous = oldest.link->previous;
+    next.previous_life = oldest.link->previous_life;
+    next.previous_end = oldest.link->previous_end;
+    next.segment_bytes = std::max(next.segment_bytes, oldest.segment_bytes);
+  }
+  next.previous_last = outcome_.proved_last;
+  const uint64_t needed = AlignUp(SegmentWriter::BytesNeeded(outcome_.doubt_bytes), kBlockBytes);
+  next.segment_bytes = std::max(next.segment_bytes, outcome_.doubt_first ? needed : uint64_t{0});
+  const Lsn highest = std::max(view_.evidence->highest_lsn, outcome_.next - 1);
+  next.next = outcome_.clean ? outcome_.next : NextAfterUnclean(highest);
+  if (!next.next || next.segment.value() > kSegmentIdMax || next.segment_bytes > kSegmentBytesMax) {
+    return Exhausted(Detail::kLimit, "{}: numbers are used up: next LSN {}, segment {} of {} bytes",
+                     storage_.display_path(), next.next, next.segment, next.segment_bytes);
+  }
+  return next;
+}
+
+// The statement that replaces MARK before anything else changes: same truth, new epoch, not clean.
+Status Opening::BeginEpoch() {
+  const StoreLayout& layout = view_.layout;
+  opened_.report = fresh() ? RecoveryReport() : ReportOf(layout, outcome_);
+  opened_.report.created = fresh();
+  StoreIdentity& identity = start().identity;
+  identity.store_id = layout.store_id;
+  identity.salt = layout.salt;
+  Mark mark = layout.mark.mark.value_or(Mark());
+  if (!layout.mark.mark.has_value()) {
+    for (size_t i = 0; i < identity.store_id.size(); ++i) {
+      identity.store_id[i] = static_cast<uint8_t>(rng_.Next());
+    }
+    do {
+      identity.salt = rng_.Next();
+    } while (identity.salt == 0);
+    mark.store_id = identity.store_id;
+    mark.salt = identity.salt;
+  }
+  identity.epoch = layout.epoch + 1;
+  identity.host_boot_id = storage_.host_boot_id();
+  identity.id_salt = rng_.Next();
+  if (view_.evidence.has_value()) start().engine_time = view_.evidence->engine_time;
+
+  mark.format_version = kFormatVersion;
+  mark.epoch = identity.epoch;
+  mark.clean = false;
+  mark.engine_ns = absl::ToInt64Nanoseconds(start().engine_time);
+  RETURN_IF_ERROR(storage_.MakeFolder(kJournalFolder));
+  ASSIGN_OR_RETURN(start().mark, MarkWriter::Open(storage_));
+  return start().mark->Write(mark);
+}
+
+// Everything that counts from now on, in one segment under another name; its rename is the cut.
+Status Opening::Cut(const Continuation& next) {
+  // What the predecessor made ahead is nobody's, and on a full disk it is the room that this needs.
+  for (const std::string& spare : view_.layout.names.spares) {
+    RETURN_IF_ERROR(storage_.Remove(spare));
+  }
+  const StoreIdentity& identity = start().identity;
+  start().life_counter = 1;
+  const SegmentHeader header{
+      .store_id = identity.store_id,
+      .salt = identity.salt,
+      .segment = next.segment,
+      .life = MakeLifeStamp(identity.salt, identity.epoch, start().life_counter,
+                            static_cast<uint32_t>(next.segment.value())),
+      .segment_bytes = next.segment_bytes,
+      .epoch = identity.epoch,
+      .created_ns = absl::ToUnixNanos(clock_.WallNow())};
+  ASSIGN_OR_RETURN(start().active, PrepareSegment(storage_, header));
+
+  const Lsn last = outcome_.last;
+  start().oldest = fresh() ? next.segment : view_.layout.oldest;
+  const Lsn first = outcome_.doubt_first ? outcome_.doubt_first : last + 1;
+  SegmentWriter writer(start().active,
+                       {.synced = next.previous_last,
+                        .promised = next.previous_last,
+                        .engine_ns = absl::ToInt64Nanoseconds(start().engine_time)});
+  RETURN_IF_ERROR(writer.WriteLink({.previous = next.previous,
+                                    .previous_life = next.previous_life,
+                                    .previous_end = next.previous_end,
+                                    .previous_last_lsn = next.previous_last,
+                                    .first = first,
+                                    .through = last,
+                                    .next = next.next,
+                                    .epoch = identity.epoch,
+                                    .host_boot_id = identity.host_boot_id,
+                                    .id_salt = identity.id_salt,
+                                    .wall_ns = header.created_ns,
+                                    .oldest = start().oldest,
+                                    .reason = LinkReason::kOpen}));
+  RETURN_IF_ERROR(Copy(writer));
+  RETURN_IF_ERROR(writer.Finish());
+  start().end = writer.end();
+  start().last = last;
+  start().next = next.next;
+  return PublishSegment(storage_, start().active);
+}
+
+// The window in doubt, under the same LSNs at its new place; that is where it is applied.
+Status Opening::Copy(SegmentWriter& writer) {
+  if (fresh()) return absl::OkStatus();
+  return ReadDoubt(storage_, *view_.evidence, outcome_, [&](const BatchView& batch) -> Status {
+    ASSIGN_OR_RETURN(const RecordRef ref, writer.Append(batch.header, batch.records));
+    RETURN_IF_ERROR(ApplyBatch(batch, ref, &machines_).status());
+    opened_.report.copied_records += batch.header.records;
+    return absl::OkStatus();
+  });
+}
+
+Status Opening::Settle() {
+  const StoreIdentity& identity = start().identity;
+  const SegmentId segment = start().active.header.segment;
+  return start().mark->Write({.store_id = identity.store_id,
+                              .salt = identity.salt,
+                              .epoch = identity.epoch,
+                              .synced = start().last,
+                              .end_segment = segment,
+                              .end_offset = start().end,
+                              .newest = segment,
+                              .oldest = start().oldest,
+                              .clean = false,
+                              .engine_ns = absl::ToInt64Nanoseconds(start().engine_time)});
+}
+
+// What no chain will ever reach again is removed, and the predecessor ends where its records do: a
+// crash loop must not eat the disk. Failing here costs space, nothing else.
+void Opening::Free(const Continuation& next) {
+  for (const SegmentFile& file : view_.layout.segments) {
+    const bool kept = file.state == SegmentState::kChain && file.id < next.segment;
+    if (kept || file.id == next.segment) continue;
+    if (const Status removed = storage_.Remove(file.name()); !removed.ok()) {
+      Warn(fmt::format("{}: not needed any more, but: {}", file.name(), Message(removed)));
+    }
+  }
+  const TracedSegment* predecessor =
+      view_.evidence.has_value() ? view_.evidence->Traced(next.previous) : nullptr;
+  if (predecessor == nullptr) return;
+  const uint64_t end =
+      std::max(AlignUp(next.previous_end, kBlockBytes), predecessor->trace.stamped_end);
+  const Status truncated = [&]() -> Status {
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                     storage_.OpenFile(SegmentFileName(next.previous), OpenMode::kReadWrite));
+    ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+    return size > end ? file->Truncate(end) : absl::OkStatus();
+  }();
+  if (!truncated.ok())
+    Warn(fmt::format("{}: not cut short: {}", SegmentFileName(next.previous), Message(truncated)));
+}
+
+Status OutOfMemory(const Storage& storage) {
+  return Exhausted(Detail::kLimit, "{}: not enough memory to recover; nothing was dropped",
+                   storage.display_path());
+}
+
+StatusOr<ReadStore> ReadOnce(Storage& storage, const StateMachines& machines) {
+  ASSIGN_OR_RETURN(const StoreView view, ReadView(storage));
+  const StoreLayout& layout = view.layout;
+  if (!layout.damages.empty()) return DamageStatus(layout.damages.front());
+  ReadStore read;
+  read.identity.store_id = layout.store_id;
+  read.identity.salt = layout.salt;
+  read.identity.epoch = layout.epoch;
+  if (!view.evidence.has_value()) return read;  // begun, and nothing was ever written
+
+  const StatusOr<ReplayOutcome> outcome =
+      Replay(storage, layout, *view.evidence, machines, ReplayScope::kAll);
+  if (!outcome.ok()) {
+    if (outcome.status().code() == StatusCode::kUnavailable || !HasChanged(storage, layout)) {
+      return outcome.status();
+    }
+    return Unavailable(Detail::kIo,
+                       "{}: a writer changed the store while it was read ({}); try again",
+                       storage.display_path(), Message(outcome.status()));
+  }
+  const Link& link = *layout.newest().link;
+  read.report = ReportOf(layout, *outcome);
+  read.identity.epoch = link.epoch;
+  read.identity.host_boot_id = link.host_boot_id;
+  read.identity.id_salt = link.id_salt;
+  read.engine_time = view.evidence->engine_time;
+  read.oldest = layout.oldest;
+  read.newest = layout.newest().id;
+  return read;
+}
+
+}  // namespace
+
+StatusOr<OpenedStore> OpenStore(Storage& storage, Clock& clock, Rng& rng,
+                                const OpenerOptions& options, const StateMachines& machines) {
+  try {
+    return Opening(storage, clock, rng, options, machines).Run();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(storage);
+  }
+}
+
+StatusOr<ReadStore> OpenReadOnly(Storage& storage, const StateMachines& machines) {
+  try {
+    return ReadOnce(storage, machines);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(storage);
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,157 @@
+#include "recovery/replayer.h"
+
+#include <algorithm>
+
+namespace holdfast {
+namespace {
+
+// What stands behind the cut in one file that was read whole.
+void CountBehind(const TracedSegment& segment, uint64_t cut, ReplayOutcome& outcome) {
+  const uint64_t stamped_end = std::min(segment.trace.stamped_end, segment.end);
+  if (stamped_end > cut) outcome.torn_bytes += stamped_end - cut;
+  for (const SegmentTrace::Group& group : segment.trace.groups) {
+    if (group.offset > cut && group.offset < segment.end) ++outcome.ignored_groups;
+  }
+}
+
+void CountTornTail(const StoreLayout& layout, const Evidence& evidence, ReplayOutcome& outcome) {
+  for (const TracedSegment& segment : evidence.traced) {
+    if (segment.id < outcome.cut.segment) continue;
+    const bool here = segment.id == outcome.cut.segment;
+    CountBehind(segment, here ? outcome.cut.offset : kSegmentHeaderBytes, outcome);
+  }
+  const SegmentFile& newest = layout.newest();
+  const bool shortened = newest.file_bytes < newest.segment_bytes;
+  outcome.unproven_tail = !outcome.clean && (outcome.last > outcome.proved || shortened ||
+                                             outcome.torn_bytes > 0 || outcome.ignored_groups > 0);
+}
+
+void TakeBatch(const JournalReader& reader, ReplayOutcome& outcome) {
+  const BatchHeader& header = reader.batch().header;
+  outcome.records += header.records;
+  if (header.last_lsn() <= outcome.proved) {
+    outcome.proved_end = reader.behind();
+    outcome.proved_last = header.last_lsn();
+    return;
+  }
+  if (!outcome.doubt_first) outcome.doubt_first = header.first_lsn;
+  outcome.doubt_bytes += AlignUp(header.length, kBatchAlignment);
+  outcome.doubt_records += header.records;
+}
+
+}  // namespace
+
+StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
+                               const Evidence& evidence, const StateMachines& machines,
+                               ReplayScope scope, std::optional<ChainDamage>* damage) {
+  ReplayOutcome outcome;
+  outcome.proved = evidence.proved();
+  outcome.proved_last = evidence.chain.front().link.previous_last_lsn;
+  JournalReader reader(storage, evidence.chain, evidence.rules);
+  for (;;) {
+    const StatusOr<bool> more = reader.Next();
+    if (!more.ok()) {
+      if (damage != nullptr) *damage = reader.damage();
+      return more.status();
+    }
+    if (!*more) break;
+    TakeBatch(reader, outcome);
+    const bool apply =
+        scope == ReplayScope::kAll || (scope == ReplayScope::kProved && outcome.doubt_records == 0);
+    const StatusOr<uint64_t> skipped =
+        ApplyBatch(reader.batch(), reader.ref(), apply ? &machines : nullptr);
+    if (!skipped.ok()) {
+      if (damage != nullptr && skipped.status().code() == StatusCode::kDataLoss) {
+        const BatchHeader& header = reader.batch().header;
+        *damage = ChainDamage{.place = {SegmentId(reader.ref().segment), reader.ref().offset},
+                              .first = header.first_lsn,
+                              .last = header.last_lsn(),
+                              .reason = std::string(Message(skipped.status()))};
+      }
+      return skipped.status();
+    }
+    outcome.skipped_records += *skipped;
+  }
+  outcome.clean = reader.verdict() == Verdict::kEndClean;
+  outcome.last = reader.last_lsn();
+  outcome.next = reader.next_lsn();
+  outcome.cut = reader.cut();
+  outcome.bytes = reader.bytes_read() + evidence.bytes_read;
+  CountTornTail(layout, evidence, outcome);
+  return outcome;
+}
+
+Status ReadDoubt(Storage& storage, const Evidence& evidence, const ReplayOutcome& outcome,
+                 const BatchSink& sink) {
+  if (!outcome.doubt_first) return absl::OkStatus();
+  // From the segment in which it begins; what is proved there is read over.
+  std::vector<ChainSegment> chain;
+  for (const ChainSegment& segment : evidence.chain) {
+    if (segment.id >= outcome.proved_end.segment) chain.push_back(segment);
+  }
+  JournalReader reader(storage, chain, evidence.rules);
+  while (reader.last_lsn() < outcome.last) {
+    ASSIGN_OR_RETURN(const bool more, reader.Next());
+    if (!more) {
+      return Unavailable(Detail::kIo,
+                         "{}: ends at LSN {}, but LSN {} was there when it was read before",
+                         SegmentFileName(reader.cut().segment), reader.last_lsn(), outcome.last);
+    }
+    if (reader.batch().header.first_lsn >= outcome.doubt_first) {
+      RETURN_IF_ERROR(sink(reader.batch()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<uint64_t> ApplyBatch(const BatchView& batch, const RecordRef& ref,
+                              const StateMachines* machines) {
+  uint64_t skipped = 0;
+  ByteView rest = batch.records;
+  for (uint64_t index = 0; index < batch.header.records; ++index) {
+    const Lsn lsn = batch.header.first_lsn + index;
+    const auto place = [&] {
+      return fmt::format("journal segment {} offset {}, LSN {}", ref.segment, ref.offset, lsn);
+    };
+    const StatusOr<RawRecord> raw = TakeRecord(rest);
+    if (!raw.ok()) return Annotate(raw.status(), place());
+    const StatusOr<AnyRecord> record = DecodeRecord(*raw);
+    if (record.ok()) {
+      if (machines != nullptr &&
+          machines->For(static_cast<RecordType>(raw->header.type)) != nullptr) {
+        machines->Apply(*record, lsn, ref);
+      }
+    } else if (record.status().code() != StatusCode::kUnimplemented) {
+      return Annotate(record.status(), place());
+    } else if (raw->header.may_skip()) {
+      ++skipped;
+    } else {
+      return WrongState(
+          Detail::kNewerFormat,
+          "{}: record type {} version {} must not be skipped, and this program does not "
+          "know it; open the store with the version that wrote it",
+          place(), raw->header.type, raw->header.version);
+    }
+  }
+  if (!rest.empty()) {
+    return DataLoss("journal segment {} offset {}, LSN {}: {} bytes behind its last record",
+                    ref.segment, ref.offset, batch.header.last_lsn(), rest.size());
+  }
+  return skipped;
+}
+
+RecoveryReport ReportOf(const StoreLayout& layout, const ReplayOutcome& outcome) {
+  RecoveryReport report;
+  report.clean = outcome.clean;
+  report.unproven_tail = outcome.unproven_tail;
+  report.segments = layout.chain_end - layout.chain_begin;
+  report.records = outcome.records;
+  report.skipped_records = outcome.skipped_records;
+  report.bytes = outcome.bytes;
+  report.torn_bytes = outcome.torn_bytes;
+  report.ignored_groups = outcome.ignored_groups;
+  report.last_lsn = outcome.last.value();
+  return report;
+}
+
+}  // namespace holdfast

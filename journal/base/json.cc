@@ -233,6 +233,10 @@ StatusOr<Json> Json::Parse(std::string_view text, const Limits& limits) {
   if (text.size() > limits.bytes_max) {
     return Exhausted(Detail::kLimit, "JSON: {} bytes, more than {}", text.size(), limits.bytes_max);
   }
+  // The parser takes a zero byte for the end of its input.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    return Invalid("JSON: not valid at byte {}", zero);
+  }
   JsonBuilder builder(limits);
   const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   RETURN_IF_ERROR(builder.status());

@@ -1,0 +1,72 @@
+#include "journal/batch_draft.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/random_records.h"
+
+namespace holdfast {
+namespace {
+
+void AddAny(BatchDraft& draft, const AnyRecord& record) {
+  std::visit([&](const auto& known) { draft.Add(known); }, record);
+}
+
+TEST(BatchDraftTest, HoldsItsRecordsInOrder) {
+  RandomRecords records(5);
+  BatchDraft draft;
+  EXPECT_TRUE(draft.empty());
+  std::vector<AnyRecord> made;
+  std::string bytes;
+  for (int i = 0; i < 50; ++i) {
+    made.push_back(records.Next());
+    AddAny(draft, made.back());
+    EncodeAnyRecord(made.back(), bytes);
+  }
+  EXPECT_EQ(draft.count(), made.size());
+  EXPECT_EQ(draft.bytes(), bytes);
+  EXPECT_EQ(draft.batch_bytes(), AlignUp(kBatchHeaderBytes + bytes.size(), 8));
+  for (size_t index = 0; index < made.size(); ++index) {
+    EXPECT_TRUE(Same(draft.Decode(index), made[index])) << index;
+  }
+}
+
+TEST(BatchDraftTest, KeepsWhatItIsTold) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomRecords records(seed);
+    BatchDraft draft;
+    std::vector<AnyRecord> kept;
+    std::vector<bool> keep;
+    std::string bytes;
+    for (uint64_t i = records.rng().Below(10); i > 0; --i) {
+      const AnyRecord record = records.Next();
+      AddAny(draft, record);
+      keep.push_back(records.rng().OneIn(2));
+      if (!keep.back()) continue;
+      kept.push_back(record);
+      EncodeAnyRecord(record, bytes);
+    }
+    draft.Keep(keep);
+    ASSERT_EQ(draft.count(), kept.size());
+    EXPECT_EQ(draft.bytes(), bytes);
+    for (size_t index = 0; index < kept.size(); ++index) {
+      EXPECT_TRUE(Same(draft.Decode(index), kept[index]));
+    }
+  }
+}
+
+TEST(BatchDraftTest, ClearMakesItEmpty) {
+  BatchDraft draft;
+  draft.Add(DeadLetterPurge{.id = "x"});
+  draft.Clear();
+  EXPECT_TRUE(draft.empty());
+  EXPECT_TRUE(draft.bytes().empty());
+  draft.Add(DeadLetterPurge{.id = "y"});
+  EXPECT_EQ(std::get<DeadLetterPurge>(draft.Decode(0)).id, "y");
+}
+
+}  // namespace
+}  // namespace holdfast

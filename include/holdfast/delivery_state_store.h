@@ -56,9 +56,9 @@ struct Removal {
   std::string_view id;
   Reason reason = Reason::kAcked;
   uint64_t epoch = 0;  // of the delivery
-  std::string_view client;
-  std::optional<std::string_view> idempotency_key;
-  std::string_view answer;
+  std::string_view client = {};
+  std::optional<std::string_view> idempotency_key = {};
+  std::string_view answer = {};
 };
 
 // Threads: any. Mutations that must be atomic with other stores go through Engine::Transact.

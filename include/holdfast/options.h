@@ -60,7 +60,7 @@ struct EngineOptions {
   bool read_only = false;
 
   // Where subscriptions, sessions and tasks live; its sessions.* and tasks.* are their time limits.
-  SharedStoreOptions shared;
+  SharedStoreOptions shared = {};
 
   // Borrowed; must outlive the Engine. Null: the real clock, random seed, no log.
   Clock* clock = nullptr;

@@ -26,7 +26,9 @@ inline std::string_view AsText(ByteView bytes) {
 constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) & ~(alignment - 1);
 }
-constexpr uint64_t AlignDown(uint64_t value, uint64_t alignment) { return value & ~(alignment - 1); }
+constexpr uint64_t AlignDown(uint64_t value, uint64_t alignment) {
+  return value & ~(alignment - 1);
+}
 constexpr bool IsAligned(uint64_t value, uint64_t alignment) {
   return (value & (alignment - 1)) == 0;
 }

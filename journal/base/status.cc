@@ -10,7 +10,8 @@ constexpr char kDetailUrl[] = "holdfast/detail";
 Status MakeStatus(StatusCode code, Detail detail, const std::string& message) {
   Status status(code, message);
   if (detail != Detail::kNone) {
-    // As a string_view: the constructor from std::string is a template, which Clang and GCC mangle apart.
+    // As a string_view: the constructor from std::string is a template, which Clang and GCC mangle
+    // apart.
     const std::string number = std::to_string(static_cast<int>(detail));
     status.SetPayload(kDetailUrl, absl::Cord(absl::string_view(number)));
   }

@@ -1,5 +1,5 @@
-// Status in one place: macros to pass errors on, and makers that format with fmt and attach a Detail.
-// The only file that meets Abseil's own string_view (the packaged one is not std's).
+// Status in one place: macros to pass errors on, and makers that format with fmt and attach a
+// Detail. The only file that meets Abseil's own string_view (the packaged one is not std's).
 #pragma once
 
 #include <fmt/format.h>
@@ -68,16 +68,16 @@ Status Unavailable(Detail detail, fmt::format_string<Args...> format, Args&&... 
 #define HOLDFAST_CONCAT_INNER(a, b) a##b
 #define HOLDFAST_CONCAT(a, b) HOLDFAST_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expr)                               \
-  do {                                                      \
+#define RETURN_IF_ERROR(expr)                                 \
+  do {                                                        \
     if (::holdfast::Status status_ = (expr); !status_.ok()) { \
-      return status_;                                       \
-    }                                                       \
+      return status_;                                         \
+    }                                                         \
   } while (false)
 
 #define ASSIGN_OR_RETURN(lhs, expr) \
   HOLDFAST_ASSIGN_OR_RETURN(HOLDFAST_CONCAT(status_or_, __LINE__), lhs, expr)
-#define HOLDFAST_ASSIGN_OR_RETURN(result, lhs, expr) \
-  auto result = (expr);                              \
+#define HOLDFAST_ASSIGN_OR_RETURN(result, lhs, expr)   \
+  auto result = (expr);                                \
   if (!result.ok()) return std::move(result).status(); \
   lhs = std::move(result).value()

@@ -1,5 +1,5 @@
-// Encoder and Decoder: little-endian integers, LEB128 varints and length-prefixed bytes. The decoder
-// checks every bound before it moves and never allocates.
+// Encoder and Decoder: little-endian integers, LEB128 varints and length-prefixed bytes. The
+// decoder checks every bound before it moves and never allocates.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,8 @@
 
 namespace holdfast {
 
-static_assert(std::endian::native == std::endian::little, "on-disk integers are copied as they are");
+static_assert(std::endian::native == std::endian::little,
+              "on-disk integers are copied as they are");
 
 // Appends to a string that it borrows.
 class Encoder {

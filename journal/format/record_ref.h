@@ -1,5 +1,6 @@
-// RecordRef: where the batch that holds a record lies. A place may change (compaction states a record
-// again elsewhere under a new LSN), so places live in memory and in checkpoints, never in records.
+// RecordRef: where the batch that holds a record lies. A place may change (compaction states a
+// record again elsewhere under a new LSN), so places live in memory and in checkpoints, never in
+// records.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// THE CATALOGUE: every record that can stand in a journal. A record is a struct with a number, a version
-// and its fields; encoding, decoding, size checks, text form and fuzzing follow from the list. Adding a
-// record = one struct + one entry in Catalogue + its row in FORMAT.md. Numbers are never reused; zero is
-// never a valid one; numbers from 128 up belong to the host program.
+// THE CATALOGUE: every record that can stand in a journal. A record is a struct with a number, a
+// version and its fields; encoding, decoding, size checks, text form and fuzzing follow from the
+// list. Adding a record = one struct + one entry in Catalogue + its row in FORMAT.md. Numbers are
+// never reused; zero is never a valid one; numbers from 128 up belong to the host program.
 //
 // The structs hold views: they borrow the bytes they were decoded from, or their maker's.
 #pragma once
@@ -51,7 +51,8 @@ struct OffsetAdvance {
     return std::tuple(&OffsetAdvance::topic, &OffsetAdvance::client, &OffsetAdvance::partition,
                       &OffsetAdvance::incarnation, &OffsetAdvance::next);
   }
-  static constexpr const char* kFieldNames[] = {"topic", "client", "partition", "incarnation", "next"};
+  static constexpr const char* kFieldNames[] = {"topic", "client", "partition", "incarnation",
+                                                "next"};
 };
 
 struct OffsetForget {
@@ -109,9 +110,9 @@ struct DeliveryPut {
                       &DeliveryPut::client, &DeliveryPut::attempt, &DeliveryPut::due_ns,
                       &DeliveryPut::created_ns, &DeliveryPut::redriven_from, &DeliveryPut::event);
   }
-  static constexpr const char* kFieldNames[] = {"id",     "epoch",   "topic",  "incarnation",
-                                                "partition", "offset", "client", "attempt",
-                                                "due_ns", "created_ns", "redriven_from", "event"};
+  static constexpr const char* kFieldNames[] = {
+      "id",     "epoch",   "topic",  "incarnation", "partition",     "offset",
+      "client", "attempt", "due_ns", "created_ns",  "redriven_from", "event"};
 };
 
 struct DeliveryReschedule {
@@ -160,17 +161,16 @@ struct DeadLetterRecord {
   uint64_t replays = 0;  // 0 when first recorded; compaction states the count again here
   StoredEvent event;
   static constexpr auto Fields() {
-    return std::tuple(&DeadLetterRecord::id, &DeadLetterRecord::dlq_topic,
-                      &DeadLetterRecord::dlq_offset, &DeadLetterRecord::reason,
-                      &DeadLetterRecord::attempts, &DeadLetterRecord::epoch,
-                      &DeadLetterRecord::topic, &DeadLetterRecord::incarnation,
-                      &DeadLetterRecord::partition, &DeadLetterRecord::offset,
-                      &DeadLetterRecord::client, &DeadLetterRecord::died_ns,
-                      &DeadLetterRecord::replays, &DeadLetterRecord::event);
+    return std::tuple(
+        &DeadLetterRecord::id, &DeadLetterRecord::dlq_topic, &DeadLetterRecord::dlq_offset,
+        &DeadLetterRecord::reason, &DeadLetterRecord::attempts, &DeadLetterRecord::epoch,
+        &DeadLetterRecord::topic, &DeadLetterRecord::incarnation, &DeadLetterRecord::partition,
+        &DeadLetterRecord::offset, &DeadLetterRecord::client, &DeadLetterRecord::died_ns,
+        &DeadLetterRecord::replays, &DeadLetterRecord::event);
   }
   static constexpr const char* kFieldNames[] = {
-      "id",    "dlq_topic",   "dlq_offset", "reason", "attempts", "epoch",   "topic",
-      "incarnation", "partition", "offset", "client", "died_ns", "replays", "event"};
+      "id",          "dlq_topic", "dlq_offset", "reason", "attempts", "epoch",   "topic",
+      "incarnation", "partition", "offset",     "client", "died_ns",  "replays", "event"};
 };
 
 struct DeadLetterRedriven {
@@ -197,10 +197,9 @@ template <typename... Records>
 struct RecordList {
   using Any = std::variant<Records...>;
 };
-using Catalogue =
-    RecordList<OffsetAdvance, OffsetForget, SourceSeen, SourceCursor, DeliveryPut,
-               DeliveryReschedule, DeliveryRemove, DeadLetterRecord, DeadLetterRedriven,
-               DeadLetterPurge>;
+using Catalogue = RecordList<OffsetAdvance, OffsetForget, SourceSeen, SourceCursor, DeliveryPut,
+                             DeliveryReschedule, DeliveryRemove, DeadLetterRecord,
+                             DeadLetterRedriven, DeadLetterPurge>;
 using AnyRecord = Catalogue::Any;
 
 // Record header, 8 bytes: type u8, version u8, flags u16, length u32 (of the fields that follow).
@@ -239,4 +238,5 @@ std::string RecordTypeName(uint8_t type);
 
 }  // namespace holdfast
 
-#include "journal/format/records_codec.h"  // EncodeRecord's template, split off to keep the list readable
+// EncodeRecord, split off to keep the list readable.
+#include "journal/format/records_codec.h"

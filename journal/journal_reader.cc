@@ -1,10 +1,8 @@
 #include "journal/journal_reader.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "journal/base/check.h"
-#include "journal/format/codec.h"
 
 namespace holdfast {
 
@@ -90,48 +88,16 @@ Status JournalReader::LeaveSegment() {
 }
 
 StatusOr<Found> JournalReader::EnterGroup() {
-  const uint64_t offset = here_.offset;
-  const uint64_t room = segment().segment_bytes > offset ? segment().segment_bytes - offset : 0;
-  if (room < kBlockBytes) return Found::kNoStamp;
-  ASSIGN_OR_RETURN(const ByteView block, window_.At(offset, kBlockBytes));
-  const GroupView view = ReadGroupHeader(block, segment().life, offset, room);
-  if (view.shape == Shape::kValid && !view.header.is_link()) {
-    ASSIGN_OR_RETURN(const ByteView group, window_.At(offset, view.header.length));
-    headerless_ = false;
-    group_end_ = offset + view.header.length;
-    cursor_.emplace(group, view.header, segment().life, offset);
-    return FirstOfGroup();
+  ASSIGN_OR_RETURN(const GroupOnDisk group, ReadGroup(window_, segment().life, here_.offset,
+                                                      segment().segment_bytes, next_lsn_));
+  if (!group.readable) {
+    return group.shape == Shape::kNoStamp ? Found::kNoStamp : Found::kStampedBad;
   }
-  ASSIGN_OR_RETURN(const bool readable, EnterHeaderlessGroup(block, room));
-  if (readable) return FirstOfGroup();
-  cursor_.reset();
-  return view.shape == Shape::kNoStamp ? Found::kNoStamp : Found::kStampedBad;
-}
-
-Found JournalReader::FirstOfGroup() {
+  headerless_ = group.headerless;
+  group_end_ = here_.offset + group.header.length;
+  cursor_.emplace(group.bytes, group.header, segment().life, here_.offset);
   if (cursor_->Next() != BatchCursor::Step::kBatch) return Found::kStampedBad;
   return batch().header.first_lsn == next_lsn_ ? Found::kExpected : Found::kOtherLsn;
-}
-
-// True: cursor_ stands before a valid batch.
-StatusOr<bool> JournalReader::EnterHeaderlessGroup(ByteView block, uint64_t room) {
-  if (block.size() < kGroupHeaderBytes + kBatchHeaderBytes) return false;
-  const uint64_t offset = here_.offset;
-  const GroupHeader header = BatchCursor::HeaderFor(next_lsn_, room);
-  const auto starts_with_batch = [&](ByteView bytes) {
-    return BatchCursor(bytes, header, segment().life, offset).Next() == BatchCursor::Step::kBatch;
-  };
-  // A large batch is read only if its length can be true: at the end of a segment that was used
-  // before this would otherwise cost a group's worth of reading for nothing.
-  const uint64_t claimed =
-      kGroupHeaderBytes + Decoder(block.subspan(kGroupHeaderBytes)).Fixed<uint32_t>();
-  if (claimed > std::min(room, kGroupBytesMax)) return false;
-  ASSIGN_OR_RETURN(const ByteView first, window_.At(offset, std::max(claimed, kBlockBytes)));
-  if (!starts_with_batch(first)) return false;
-  ASSIGN_OR_RETURN(const ByteView group, window_.At(offset, std::min(room, kGroupBytesMax)));
-  headerless_ = true;
-  cursor_.emplace(group, header, segment().life, offset);
-  return true;
 }
 
 StatusOr<bool> JournalReader::Conclude(Found found) {

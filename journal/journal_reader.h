@@ -82,8 +82,6 @@ class JournalReader {
   Status EnterSegment();
   Status LeaveSegment();
   StatusOr<Found> EnterGroup();
-  StatusOr<bool> EnterHeaderlessGroup(ByteView block, uint64_t room);
-  Found FirstOfGroup();
   StatusOr<bool> Conclude(Found found);
   StatusOr<bool> Take();
   PlaceFacts FactsHere(Found found) const;

@@ -129,6 +129,7 @@ StatusOr<MarkView> ReadMarkFrom(File& file) {
   }
   view.slots_differ =
       !first.has_value() || !second.has_value() || first->sequence != second->sequence;
+  view.slot_bad = !first.has_value() || !second.has_value();
   view.foreign = !view.mark.has_value() && !MayBeOurs(ByteView(bytes).first(got));
   if (view.mark.has_value()) {
     view.heartbeat_ns = DecodeHeartbeat(slot(kBeatOffset), view.mark->salt);

@@ -37,8 +37,9 @@ struct MarkView {
   std::optional<Mark> mark;   // none: no slot passes its check
   int64_t heartbeat_ns = 0;   // 0: none valid
   bool slots_differ = false;  // an interrupted statement, or damage to one slot
-  bool foreign =
-      false;  // not our file: no slot begins like a statement, whole or torn, or with zeros
+  bool slot_bad = false;      // a slot fails its check: a power cut in a statement, or damage
+  // Not our file: no slot begins like a statement, whole or torn, or with zeros.
+  bool foreign = false;
 };
 // Errors: kNotFound            no MARK file
 //         kFailedPrecondition  kNewerFormat

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "journal/format/codec.h"
 #include "journal/format/segment_header.h"
 
 namespace holdfast {
@@ -33,6 +34,39 @@ StatusOr<ByteView> ReadWindow::At(uint64_t offset, uint64_t length) {
   const uint64_t end = begin_ + held_;  // A file that shrank meanwhile ends earlier.
   if (offset >= end) return ByteView();
   return buffer_.view().subspan(offset - begin_, std::min(length, end - offset));
+}
+
+StatusOr<GroupOnDisk> ReadGroup(ReadWindow& window, const Life& life, uint64_t offset,
+                                uint64_t segment_bytes, Lsn next) {
+  GroupOnDisk group;
+  const uint64_t room = segment_bytes > offset ? segment_bytes - offset : 0;
+  if (room < kBlockBytes) return group;
+  ASSIGN_OR_RETURN(const ByteView block, window.At(offset, kBlockBytes));
+  const GroupView view = ReadGroupHeader(block, life, offset, room);
+  group.shape = view.shape;
+  if (view.shape == Shape::kValid && !view.header.is_link()) {
+    group.readable = true;
+    group.header = view.header;
+    ASSIGN_OR_RETURN(group.bytes, window.At(offset, view.header.length));
+    return group;
+  }
+  if (view.shape == Shape::kValid) group.shape = Shape::kStampedBad;  // A Link has one place only.
+  if (!next || block.size() < kGroupHeaderBytes + kBatchHeaderBytes) return group;
+
+  // A large batch is read only if its length can be true: the end of a segment that was used before
+  // would otherwise cost a group's worth of reading for nothing.
+  const uint64_t claimed =
+      kGroupHeaderBytes + Decoder(block.subspan(kGroupHeaderBytes)).Fixed<uint32_t>();
+  const uint64_t limit = std::min(room, kGroupBytesMax);
+  if (claimed > limit) return group;
+  ASSIGN_OR_RETURN(const ByteView first, window.At(offset, std::max(claimed, kBlockBytes)));
+  group.header = BatchCursor::HeaderFor(next, limit);
+  if (BatchCursor(first, group.header, life, offset).Next() != BatchCursor::Step::kBatch) {
+    return group;
+  }
+  group.readable = group.headerless = true;
+  ASSIGN_OR_RETURN(group.bytes, window.At(offset, limit));
+  return group;
 }
 
 StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes) {

@@ -35,6 +35,22 @@ class ReadWindow {
   uint64_t bytes_read_ = 0;
 };
 
+// What stands at the place where a group should begin.
+struct GroupOnDisk {
+  Shape shape = Shape::kNoStamp;  // of its header
+  // Whether `header` and `bytes` may go into a BatchCursor: the header is valid, or (`headerless`)
+  // it fails and is made up, but a valid batch stands behind it all the same. Then nobody says how
+  // long the group is; the next one begins at a block boundary behind its batches.
+  bool readable = false;
+  bool headerless = false;
+  GroupHeader header;
+  ByteView bytes;  // borrowed from the window
+};
+// `next` is the LSN that a group without a header is asked for; none: such groups are not looked
+// for.
+StatusOr<GroupOnDisk> ReadGroup(ReadWindow& window, const Life& life, uint64_t offset,
+                                uint64_t segment_bytes, Lsn next);
+
 // What the headers at all block boundaries of one segment say, its Link's included.
 struct SegmentTrace {
   struct Group {

@@ -43,7 +43,7 @@ class Gatherer {
   void FromMark() {
     engine_ns_ = layout_.mark.heartbeat_ns;
     const std::optional<Mark>& mark = layout_.mark.mark;
-    CHECK(mark.has_value());
+    if (!mark.has_value()) return;
     evidence_.tail.mark_synced = mark->synced;
     evidence_.rules.mark_clean = mark->clean;
     evidence_.rules.mark_end = {mark->end_segment, mark->end_offset};
@@ -63,13 +63,11 @@ class Gatherer {
 
   void Chain(size_t index) {
     const SegmentFile& file = layout_.segments[index];
-    const bool newest = index + 1 == layout_.chain_end;
-    evidence_.chain.push_back(
-        {.id = file.id,
-         .life = file.life,
-         .segment_bytes = file.segment_bytes,
-         .link = *file.link,
-         .end = newest ? file.segment_bytes : layout_.segments[index + 1].link->previous_end});
+    evidence_.chain.push_back({.id = file.id,
+                               .life = file.life,
+                               .segment_bytes = file.segment_bytes,
+                               .link = *file.link,
+                               .end = RecordedEnd(layout_, index)});
     Prove(file.link_header.synced, file.link_header.promised, ThisHostBoot(*file.link));
     if (file.link->reason == LinkReason::kOpen) {
       evidence_.tail.copied_through = std::max(evidence_.tail.copied_through, file.link->through);
@@ -91,9 +89,8 @@ class Gatherer {
     const bool counts = traced.chained || (file.state == SegmentState::kVoid &&
                                            file.header->epoch == layout_.newest().link->epoch);
     if (!counts) return absl::OkStatus();
-    const Link& link = traced.chained ? *file.link : *layout_.newest().link;
-    traced.end =
-        traced.chained ? evidence_.chain[index - layout_.chain_begin].end : file.segment_bytes;
+    const Link& link = file.link.has_value() ? *file.link : *layout_.newest().link;
+    traced.end = traced.chained ? RecordedEnd(layout_, index) : file.segment_bytes;
     for (const SegmentTrace::Group& group : traced.trace.groups) {
       if (group.offset < traced.end) Prove(group.synced, group.promised, ThisHostBoot(link));
     }
@@ -125,6 +122,11 @@ const TracedSegment* Evidence::Traced(SegmentId id) const {
   return found == traced.end() ? nullptr : &*found;
 }
 
+StatusOr<Evidence> GatherEvidence(Storage& storage, const StoreLayout& layout) {
+  CHECK(layout.has_chain());
+  return Gatherer(storage, layout).Run();
+}
+
 bool HasChanged(Storage& storage, const StoreLayout& layout) {
   const StatusOr<StoreLayout> now = ReadLayout(storage);
   return !now.ok() || !now->SameAs(layout);
@@ -147,7 +149,7 @@ StatusOr<StoreView> ReadView(Storage& storage) {
       continue;
     }
     if (!view.layout.has_chain()) return view;
-    StatusOr<Evidence> evidence = Gatherer(storage, view.layout).Run();
+    StatusOr<Evidence> evidence = GatherEvidence(storage, view.layout);
     if (evidence.ok()) {
       view.evidence = *std::move(evidence);
       return view;

@@ -38,6 +38,10 @@ struct Evidence {
   const TracedSegment* Traced(SegmentId id) const;
 };
 
+// Needs:  a layout with a chain. Of a damaged one, `chain` holds the segments whose Links pass.
+// Errors: kUnavailable  a read failed; kNotFound  a file went away meanwhile
+StatusOr<Evidence> GatherEvidence(Storage& storage, const StoreLayout& layout);
+
 // Layout and evidence of one moment.
 struct StoreView {
   StoreLayout layout;

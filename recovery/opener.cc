@@ -64,6 +64,7 @@ class Opening {
   StatusOr<Continuation> Continue() const;
   Status BeginEpoch();
   Status Cut(const Continuation& next);
+  bool FreeReserve();
   Status Copy(SegmentWriter& writer);
   Status Settle();
   void Free(const Continuation& next);
@@ -224,7 +225,11 @@ Status Opening::Cut(const Continuation& next) {
       .segment_bytes = next.segment_bytes,
       .epoch = identity.epoch,
       .created_ns = absl::ToUnixNanos(clock_.WallNow())};
-  ASSIGN_OR_RETURN(start().active, PrepareSegment(storage_, header));
+  StatusOr<Segment> prepared = PrepareSegment(storage_, header);
+  if (DetailOf(prepared.status()) == Detail::kDiskFull && FreeReserve()) {
+    prepared = PrepareSegment(storage_, header);
+  }
+  ASSIGN_OR_RETURN(start().active, std::move(prepared));
 
   const Lsn last = outcome_.last;
   start().oldest = fresh() ? next.segment : view_.layout.oldest;
@@ -252,6 +257,15 @@ Status Opening::Cut(const Continuation& next) {
   start().last = last;
   start().next = next.next;
   return PublishSegment(storage_, start().active);
+}
+
+// Segments that the predecessor made ahead, or that are dead: no batch that is taken stands in one.
+bool Opening::FreeReserve() {
+  bool freed = false;
+  for (const SegmentFile& file : view_.layout.segments) {
+    if (file.state != SegmentState::kChain) freed |= storage_.Remove(file.name()).ok();
+  }
+  return freed;
 }
 
 // The window in doubt, under the same LSNs at its new place; that is where it is applied.
@@ -286,7 +300,8 @@ void Opening::Free(const Continuation& next) {
   for (const SegmentFile& file : view_.layout.segments) {
     const bool kept = file.state == SegmentState::kChain && file.id < next.segment;
     if (kept || file.id == next.segment) continue;
-    if (const Status removed = storage_.Remove(file.name()); !removed.ok()) {
+    const Status removed = storage_.Remove(file.name());
+    if (!removed.ok() && removed.code() != StatusCode::kNotFound) {
       Warn(fmt::format("{}: not needed any more, but: {}", file.name(), Message(removed)));
     }
   }

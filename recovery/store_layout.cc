@@ -119,6 +119,13 @@ void FindChain(StoreLayout& layout) {
   while (layout.chain_begin > 0 && segments[layout.chain_begin - 1].id >= layout.oldest) {
     --layout.chain_begin;
   }
+  // Where both of its own blocks fail, the Link behind it still tells a segment's life.
+  for (size_t i = layout.chain_begin; i + 1 < layout.chain_end; ++i) {
+    const std::optional<Link>& behind = segments[i + 1].link;
+    if (segments[i].life.stamp == 0 && behind.has_value() && behind->previous == segments[i].id) {
+      segments[i].life.stamp = behind->previous_life;
+    }
+  }
 }
 
 SegmentState StateOf(const StoreLayout& layout, size_t index) {
@@ -135,8 +142,7 @@ std::optional<Damage> DamageInChain(const StoreLayout& layout, size_t index) {
     const SegmentFile& successor = layout.segments[index + 1];
     const std::optional<Link>& link = successor.link;
     if (successor.id == file.id + 1 && link.has_value() &&
-        (link->previous != file.id ||
-         (file.life.stamp != 0 && link->previous_life != file.life.stamp))) {
+        (link->previous != file.id || link->previous_life != file.life.stamp)) {
       return SegmentDamage(file, fmt::format("it is not the file that segment {} follows, but an "
                                              "older or a foreign copy",
                                              successor.id));
@@ -274,6 +280,16 @@ bool StoreLayout::SameAs(const StoreLayout& other) const {
   return sequence(*this) == sequence(other) &&
          std::equal(segments.begin(), segments.end(), other.segments.begin(), other.segments.end(),
                     same);
+}
+
+uint64_t RecordedEnd(const StoreLayout& layout, size_t index) {
+  const SegmentFile& file = layout.segments[index];
+  if (index + 1 < layout.chain_end) {
+    const SegmentFile& successor = layout.segments[index + 1];
+    if (successor.id == file.id + 1 && successor.link.has_value())
+      return successor.link->previous_end;
+  }
+  return file.segment_bytes;
 }
 
 Status DamageStatus(const Damage& damage) {

@@ -68,6 +68,9 @@ struct StoreLayout {
 //         kUnavailable         a read failed
 StatusOr<StoreLayout> ReadLayout(Storage& storage);
 
+// Where the records of a chain segment end: recorded by its successor's Link, otherwise its size.
+uint64_t RecordedEnd(const StoreLayout& layout, size_t index);
+
 // As an open would refuse it.
 Status DamageStatus(const Damage& damage);
 

@@ -97,10 +97,14 @@ enum class SurveyVerdict {
 
 struct SurveyReport {
   SurveyVerdict verdict = SurveyVerdict::kDamage;
-  // What OpenReadOnly says; kDataLoss names the first damage that refuses the open.
+  // What an open would say: OK, kDataLoss (the first damage that refuses it), or
+  // kFailedPrecondition kNewerFormat (a record that this program does not know and must not skip).
   Status open_status;
-  RecoveryReport recovery;       // meaningful if open_status is OK; counts per store are not filled
-  std::optional<TornTail> torn;  // if verdict is kTornTail
+  RecoveryReport recovery;  // meaningful if open_status is OK; counts per store are not filled
+  std::optional<TornTail> torn;
+  // One of MARK's two slots fails its check, the other is used: a power cut inside a statement, or
+  // damage. Counts as a torn tail; the next open writes both.
+  bool mark_slot_bad = false;
   uint64_t damages = 0;
   uint64_t records = 0;       // live
   uint64_t dead_records = 0;  // not live

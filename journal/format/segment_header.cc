@@ -201,6 +201,12 @@ LinkView DecodeLinkGroup(ByteView block, const Life& life) {
   return view;
 }
 
+bool LinkPaddingIsZero(ByteView block) {
+  const ByteView padding =
+      block.subspan(std::min(block.size(), kGroupHeaderBytes + sizeof(LinkBytes)));
+  return std::all_of(padding.begin(), padding.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 namespace {
 constexpr std::string_view kSuffix = ".seg";
 constexpr size_t kIdDigits = 16;

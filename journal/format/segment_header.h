@@ -70,6 +70,8 @@ struct LinkView {
   Link link;
 };
 LinkView DecodeLinkGroup(ByteView block, const Life& life);
+// Whether what no check covers, behind a valid Link in its block, is zero.
+bool LinkPaddingIsZero(ByteView block);
 
 // "journal/0000000000000001.seg"; and back (0 if the bare file name is not one).
 std::string SegmentFileName(SegmentId segment);

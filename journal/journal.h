@@ -20,20 +20,20 @@ namespace holdfast {
 struct JournalOptions {
   Durability durability = Durability::kSynced;
   absl::Duration commit_interval = absl::ZeroDuration();
-  uint64_t segment_bytes = uint64_t{64} << 20;  // of new segments
-  uint64_t group_bytes_max = uint64_t{1} << 20; // a larger single batch gets a group of its own
-  // False: no thread is started. Whoever waits drives the disk, segments are made when they are needed,
-  // and Tick() does what the clock asks for. This is how the simulator runs the same code.
+  uint64_t segment_bytes = uint64_t{64} << 20;   // of new segments
+  uint64_t group_bytes_max = uint64_t{1} << 20;  // a larger single batch gets a group of its own
+  // False: no thread is started. Whoever waits drives the disk, segments are made when they are
+  // needed, and Tick() does what the clock asks for. This is how the simulator runs the same code.
   bool threads = true;
 };
 
 // What recovery hands over: a store that is decided, cut and ready for the next record.
 struct JournalStart {
   StoreIdentity identity;
-  Segment active;              // its Link and the copied groups are in place and durable
-  uint64_t end = 0;            // where the next group goes, a multiple of 4 KiB
-  Lsn last;                    // newest LSN taken = appended = written = synced; none in a new store
-  Lsn next;                    // the first that may be given out
+  Segment active;    // its Link and the copied groups are in place and durable
+  uint64_t end = 0;  // where the next group goes, a multiple of 4 KiB
+  Lsn last;          // newest LSN taken = appended = written = synced; none in a new store
+  Lsn next;          // the first that may be given out
   SegmentId oldest;
   uint64_t life_counter = 0;   // used up by this boot so far
   absl::Duration engine_time;  // newest found on disk
@@ -53,7 +53,8 @@ struct JournalStats {
 // Threads: any.
 class Journal : public RecordSink {
  public:
-  // Starts at what recovery decided. Storage, clock, machines and mutex are borrowed and outlive it.
+  // Starts at what recovery decided. Storage, clock, machines and mutex are borrowed and outlive
+  // it.
   static StatusOr<std::unique_ptr<Journal>> Start(Storage& storage, Clock& clock, LogSink* log,
                                                   const JournalOptions& options, JournalStart start,
                                                   const StateMachines& machines, Mutex& sequencer);

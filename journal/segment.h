@@ -26,9 +26,9 @@ struct Segment {
   Life life() const { return header.life_of(); }
 };
 
-// Makes an empty segment under the temporary name "journal/spare-<id>": zeros written once and synced,
-// header written and synced, folder synced. PublishSegment gives it its name: until then it is nothing.
-// Errors: kResourceExhausted  kDiskFull; the half-made file is removed
+// Makes an empty segment under the temporary name "journal/spare-<id>": zeros written once and
+// synced, header written and synced, folder synced. PublishSegment gives it its name: until then it
+// is nothing. Errors: kResourceExhausted  kDiskFull; the half-made file is removed
 StatusOr<Segment> PrepareSegment(Storage& storage, const SegmentHeader& header);
 // Renames it to SegmentFileName() (replacing a void file of that name) and syncs the folder.
 Status PublishSegment(Storage& storage, const Segment& segment);

@@ -9,9 +9,9 @@
 
 namespace holdfast {
 
-// The law of replay: state comes about in Apply and nowhere else; running and recovering call the same
-// function with the same arguments. Apply cannot fail, is absolute (no record means "one more") and
-// idempotent (`lsn` at or below what the entry holds is a no-op).
+// The law of replay: state comes about in Apply and nowhere else; running and recovering call the
+// same function with the same arguments. Apply cannot fail, is absolute (no record means "one
+// more") and idempotent (`lsn` at or below what the entry holds is a no-op).
 class StateMachine {
  public:
   virtual ~StateMachine() = default;

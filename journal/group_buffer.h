@@ -1,0 +1,72 @@
+// GroupBuffer: the bytes of one group, from the first batch to the end of its write.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "journal/base/strong.h"
+#include "journal/batch_draft.h"
+#include "journal/format/frame.h"
+#include "journal/format/record_ref.h"
+#include "journal/io/aligned_buffer.h"
+
+namespace holdfast {
+
+// Its place is fixed when it is opened, so that a record's place is known as soon as it is added;
+// checks are made when it is sealed. Threads: Add under the owner's lock; Seal without it, once
+// nothing is added any more, beside Find
+//          under it (they touch different bytes).
+class GroupBuffer {
+ public:
+  explicit GroupBuffer(uint64_t capacity) : bytes_(capacity) {}
+
+  // Empties it and gives it a place. `room` = bytes from there to the end of the segment.
+  void Open(const Life& life, uint64_t offset, uint64_t room);
+  // As Open, for one block that is sealed already: a Link.
+  void OpenSealed(const Life& life, uint64_t offset, ByteView block);
+
+  // Whether a batch of that many bytes (padding included) still fits.
+  bool Fits(uint64_t batch_bytes) const { return used_ + batch_bytes <= limit_; }
+  // Copies the records of `draft`, which get the numbers from `first` on. Needs: it fits.
+  RecordRef Add(const BatchDraft& draft, Lsn first);
+
+  // Makes the checks and zeroes the padding. length, batches, records and first_lsn of `header` are
+  // filled in here.
+  void Seal(GroupHeader header, Epoch epoch);
+
+  // The record `lsn` of the batch at `ref`; none if that batch is not in this group.
+  std::optional<std::string> Find(const RecordRef& ref, Lsn lsn) const;
+
+  bool empty() const { return batches_.empty(); }
+  uint64_t capacity() const { return bytes_.size(); }
+  uint64_t offset() const { return offset_; }  // of the group in its segment
+  uint64_t length() const { return AlignUp(used_, kBlockBytes); }
+  uint64_t end() const { return offset_ + length(); }
+  const Life& life() const { return life_; }
+  // What is to be written at offset(). Needs: sealed.
+  ByteView sealed() const { return bytes_.view().first(length()); }
+
+ private:
+  struct Batch {
+    uint32_t place = 0;  // in the group
+    uint32_t length = 0;
+    Lsn first;
+    uint16_t records = 0;
+  };
+
+  AlignedBuffer bytes_;
+  Life life_;
+  uint64_t offset_ = 0;
+  uint64_t used_ = 0;   // header, batches and their padding
+  uint64_t limit_ = 0;  // of used_
+  uint64_t records_ = 0;
+  std::vector<Batch> batches_;
+};
+
+// The record number `index` of a batch's records, header and fields.
+// Errors: kDataLoss  there are not that many, or they do not parse
+StatusOr<std::string> NthRecord(ByteView records, uint64_t index);
+
+}  // namespace holdfast

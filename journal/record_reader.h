@@ -1,0 +1,52 @@
+// RecordReader: records read back from the segments, each checked before it is shown.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "journal/base/mutex.h"
+#include "journal/base/status.h"
+#include "journal/base/strong.h"
+#include "journal/format/frame.h"
+#include "journal/format/record_ref.h"
+#include "journal/io/storage.h"
+
+namespace holdfast {
+
+// Keeps the descriptors of the segments read last, at most `files_max`.
+// Threads: any.
+class RecordReader {
+ public:
+  RecordReader(Storage& storage, size_t files_max) : storage_(storage), files_max_(files_max) {}
+
+  // The record `lsn` of the batch at `ref`: header and fields.
+  // Errors: kDataLoss     the batch fails a check, or does not hold the record
+  //         kUnavailable  kIo: it could not be read; try again
+  StatusOr<std::string> Read(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Source {
+    std::unique_ptr<File> file;
+    Life life;
+  };
+  // Shared by the cache and the reads under way; whichever goes last closes the file.
+  using SharedSource = std::shared_ptr<Source>;
+  struct Entry {
+    uint32_t segment = 0;
+    SharedSource source;
+  };
+
+  StatusOr<SharedSource> Find(uint32_t segment) ABSL_LOCKS_EXCLUDED(mu_);
+  StatusOr<SharedSource> Open(uint32_t segment) const;
+
+  Storage& storage_;  // Borrowed; outlives this object.
+  const size_t files_max_;
+  Mutex mu_;                                    // Never held across a read.
+  std::list<Entry> used_ ABSL_GUARDED_BY(mu_);  // the one used last comes first
+  std::unordered_map<uint32_t, std::list<Entry>::iterator> places_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace holdfast

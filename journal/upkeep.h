@@ -1,0 +1,77 @@
+// Upkeep: what a journal needs now and then: the next segment ahead of need, MARK, the heartbeat.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "holdfast/clock.h"
+#include "journal/base/mutex.h"
+#include "journal/engine_clock.h"
+#include "journal/group_committer.h"
+#include "journal/mark.h"
+#include "journal/segment.h"
+
+namespace holdfast {
+
+struct UpkeepParts {
+  Storage& storage;
+  Clock& clock;
+  EngineClock& engine_clock;
+  GroupCommitter& committer;
+  std::unique_ptr<MarkWriter> mark;
+  StoreIdentity identity;
+  SegmentId oldest;
+};
+
+// Does its work in a thread of its own or, without threads, in Tick() and MakeSegments().
+// Threads: any, for Wake; the others as they say.
+class Upkeep {
+ public:
+  Upkeep(UpkeepParts parts, bool threads);
+  // Needs: Stop() was called.
+  ~Upkeep();
+  Upkeep(const Upkeep&) = delete;
+  Upkeep& operator=(const Upkeep&) = delete;
+
+  // Tells the analysis that the sequencer, which goes by several names, is held.
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(committer_.mu()) {}
+
+  // An append came: after an idle time there will be something to mark again.
+  void OnAppend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) {
+    if (asleep_) wake_.NotifyOne();
+  }
+  // The segments made ahead of need are too few: has more made, or makes them now where there are
+  // no threads. Releases the lock meanwhile.
+  void MakeSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  // Without threads: does what is due.
+  void Tick() ABSL_LOCKS_EXCLUDED(committer_.mu());
+  // Ends the thread.
+  void Stop() ABSL_LOCKS_EXCLUDED(committer_.mu());
+  // Says durably that nothing was written after S. Needs: Stop(), everything is synced.
+  Status WriteCleanMark() ABSL_LOCKS_EXCLUDED(committer_.mu());
+
+ private:
+  enum class Duty { kNone, kSegment, kMark, kHeartbeat };
+
+  Duty NextDuty(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  absl::Duration DueAt(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  void Perform(Duty duty) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  void MakeSegment() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  void WriteMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  void Beat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  Mark MarkOf(const CommitPositions& positions, bool clean);
+  void Loop() ABSL_LOCKS_EXCLUDED(committer_.mu());
+
+  GroupCommitter& committer_;  // Its mutex is never held across a call of the storage.
+  UpkeepParts parts_;
+  const bool threads_;
+  CommitPositions marked_ ABSL_GUARDED_BY(committer_.mu());
+  absl::Duration last_beat_ ABSL_GUARDED_BY(committer_.mu());
+  bool making_ ABSL_GUARDED_BY(committer_.mu()) = false;
+  bool stopping_ ABSL_GUARDED_BY(committer_.mu()) = false;
+  bool asleep_ ABSL_GUARDED_BY(committer_.mu()) = false;  // for longer than an append allows
+  CondVar wake_;
+  std::thread thread_;
+};
+
+}  // namespace holdfast

@@ -16,9 +16,11 @@ class TickingEngine : public Engine {
   virtual void Tick() = 0;
 };
 
-// As Engine::Open on options.backend = kJournal; `options.directory` and `options.io` are ignored, `storage`
-// is borrowed and outlives the engine. `options.clock` and `options.rng` should be set too.
+// As Engine::Open on options.backend = kJournal; `options.directory` and `options.io` are ignored,
+// `storage` is borrowed and outlives the engine. `options.clock` and `options.rng` should be set
+// too.
 absl::StatusOr<std::unique_ptr<TickingEngine>> OpenEngineOn(Storage& storage,
-                                                            const EngineOptions& options, bool threads);
+                                                            const EngineOptions& options,
+                                                            bool threads);
 
 }  // namespace holdfast

@@ -1,0 +1,34 @@
+// ReadOnlyJournal: the records of a store that somebody else may be writing, for an engine that
+// only reads.
+#pragma once
+
+#include "journal/record_reader.h"
+#include "journal/record_sink.h"
+
+namespace holdfast {
+
+// Threads: any.
+class ReadOnlyJournal final : public RecordSink {
+ public:
+  // Both borrowed; they outlive it.
+  ReadOnlyJournal(Storage& storage, Mutex& sequencer)
+      : RecordSink(sequencer), reader_(storage, kFilesMax) {}
+
+  // Errors: kFailedPrecondition kReadOnly, always
+  Status Reserve(uint64_t batch_bytes, Claim claim) override;
+  Lsn Append(const BatchDraft& draft) override;
+  void Kick() override {}
+  StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override;
+  bool poisoned() const override { return false; }
+
+  // What was read is on disk already.
+  Status WaitFor(uint64_t) override { return absl::OkStatus(); }
+  void CallWhenReached(uint64_t lsn, std::function<void(Status)> callback) override;
+  bool Reached(uint64_t) const override { return true; }
+
+ private:
+  static constexpr size_t kFilesMax = 64;
+  RecordReader reader_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,206 @@
+#include "stores/delivery_state_store.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "journal/format/codec.h"
+#include "journal/format/compression.h"
+#include "stores/nanos.h"
+
+namespace holdfast {
+namespace {
+
+constexpr auto kDelivery = BatchOverlay::Space::kDelivery;
+
+// Attempts stop at the largest number that the interface has.
+uint32_t Saturated(uint64_t attempt) {
+  return static_cast<uint32_t>(std::min<uint64_t>(attempt, std::numeric_limits<uint32_t>::max()));
+}
+
+}  // namespace
+
+void JournalDeliveryStateStore::Attach(StoreWriter& writer) {
+  writer_ = &writer;
+  payloads_.Attach(writer.sink());
+}
+
+Commit JournalDeliveryStateStore::Put(const Delivery& delivery) {
+  BatchLease batch(writer_->limits());
+  batch->PutDelivery(delivery);
+  return writer_->Write(*batch);
+}
+
+Commit JournalDeliveryStateStore::Update(const Reschedule& reschedule) {
+  BatchLease batch(writer_->limits());
+  batch->UpdateDelivery(reschedule);
+  return writer_->Write(*batch);
+}
+
+Commit JournalDeliveryStateStore::Remove(const Removal& removal) {
+  BatchLease batch(writer_->limits());
+  batch->RemoveDelivery(removal);
+  return writer_->Write(*batch);
+}
+
+StatusOr<StoredDelivery> JournalDeliveryStateStore::Get(std::string_view id) {
+  ASSIGN_OR_RETURN(const StoredPayload payload, payloads_.Read(id));
+  return ToDelivery(payload);
+}
+
+Status JournalDeliveryStateStore::Iterate(const std::function<bool(const StoredDelivery&)>& visit) {
+  return payloads_.ForEach([&](const StoredPayload& payload) -> StatusOr<bool> {
+    ASSIGN_OR_RETURN(const StoredDelivery delivery, ToDelivery(payload));
+    return visit(delivery);
+  });
+}
+
+StatusOr<StoredDelivery> JournalDeliveryStateStore::ToDelivery(const StoredPayload& payload) const {
+  ByteView bytes = payload.record();
+  ASSIGN_OR_RETURN(const RawRecord raw, TakeRecord(bytes));
+  ASSIGN_OR_RETURN(const AnyRecord any, DecodeRecord(raw));
+  const auto* put = std::get_if<DeliveryPut>(&any);
+  if (put == nullptr)
+    return DataLoss("a {} where a put should be", RecordTypeName(raw.header.type));
+  ASSIGN_OR_RETURN(std::string event, UnpackEvent(put->event));
+  const IndexState& state = payload.state();
+  StoredDelivery stored{.delivery = {.id = std::string(put->id),
+                                     .epoch = state.epoch,
+                                     .topic = std::string(put->topic),
+                                     .incarnation = put->incarnation,
+                                     .partition = put->partition,
+                                     .offset = put->offset,
+                                     .client = std::string(put->client),
+                                     .attempt = state.attempt,
+                                     .due = DurationFromNanos(state.due_ns),
+                                     .created = TimeFromNanos(put->created_ns),
+                                     .redriven_from = std::nullopt,
+                                     .event = std::move(event)},
+                        .lsn = state.state_lsn.value(),
+                        .durable = writer_->sink().Reached(state.state_lsn.value())};
+  if (put->redriven_from.has_value()) stored.delivery.redriven_from.emplace(*put->redriven_from);
+  return stored;
+}
+
+uint64_t JournalDeliveryStateStore::Count() {
+  MutexLock lock(payloads_.sequencer());
+  return payloads_.index().size();
+}
+
+Status JournalDeliveryStateStore::Flush() {
+  Lsn newest;
+  {
+    MutexLock lock(payloads_.sequencer());
+    newest = newest_;
+  }
+  return newest ? writer_->sink().WaitFor(newest.value()) : absl::OkStatus();
+}
+
+void JournalDeliveryStateStore::Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) {
+  payloads_.sequencer().AssertHeld();
+  newest_ = std::max(newest_, lsn);
+  if (const auto* put = std::get_if<DeliveryPut>(&record)) return Apply(*put, lsn, ref);
+  if (const auto* again = std::get_if<DeliveryReschedule>(&record)) return Apply(*again, lsn);
+  if (const auto* remove = std::get_if<DeliveryRemove>(&record)) return Apply(*remove, lsn);
+  CHECK(false);  // Routed to the wrong store.
+}
+
+void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref) {
+  payloads_.sequencer().AssertHeld();
+  HashIndex& index = payloads_.index();
+  const HashIndex::Slot slot = index.FindOrInsert(record.id).slot;
+  if (lsn <= index.Get(slot).state_lsn) return;
+  index.Set(slot, {.ref = ref,
+                   .payload_lsn = lsn,
+                   .state_lsn = lsn,
+                   .epoch = record.epoch,
+                   .due_ns = record.due_ns,
+                   .attempt = Saturated(record.attempt)});
+  if (writer_ != nullptr) applied_puts_.push_back({lsn, slot});
+}
+
+void JournalDeliveryStateStore::Apply(const DeliveryReschedule& record, Lsn lsn) {
+  payloads_.sequencer().AssertHeld();
+  HashIndex& index = payloads_.index();
+  const HashIndex::Slot slot = index.Find(record.id);
+  if (slot == HashIndex::kNoSlot) return;
+  IndexState state = index.Get(slot);
+  if (lsn <= state.state_lsn) return;
+  state.state_lsn = lsn;
+  state.epoch = record.epoch;
+  state.attempt = Saturated(record.attempt);
+  state.due_ns = record.due_ns;
+  index.Set(slot, state);
+}
+
+void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn) {
+  payloads_.sequencer().AssertHeld();
+  payloads_.NoteRemoval(lsn);
+  HashIndex& index = payloads_.index();
+  const HashIndex::Slot slot = index.Find(record.id);
+  if (slot != HashIndex::kNoSlot && lsn > index.Get(slot).state_lsn) payloads_.Erase(slot);
+}
+
+Verdict JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeContext& context) {
+  payloads_.sequencer().AssertHeld();
+  Decoder in(record.fields);
+  const std::string_view id = in.Bytes();
+  const auto type = static_cast<RecordType>(record.header.type);
+  HashIndex& index = payloads_.index();
+
+  const PendingState* pending = context.alone ? nullptr : context.overlay.Find(kDelivery, id);
+  // A put looks at nothing else, so it does not pay for the search.
+  const bool needs_slot = type != RecordType::kDeliveryPut || context.put_must_be_new;
+  HashIndex::Slot slot = HashIndex::kNoSlot;
+  if (pending == nullptr && needs_slot) slot = index.Find(id);
+  const bool live = pending != nullptr ? pending->live : slot != HashIndex::kNoSlot;
+  // What "there is none" rests on: an earlier record of this batch, or some removal.
+  const Lsn removal = pending != nullptr ? Lsn() : payloads_.newest_removal();
+
+  switch (type) {
+    case RecordType::kDeliveryPut:
+      if (context.put_must_be_new && live) {
+        return Verdict::Refuse(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn,
+                               AlreadyExists("a delivery of this id is in flight"));
+      }
+      if (index.full()) {
+        return Verdict::Refuse(
+            Lsn(), Exhausted(Detail::kLimit, "{} deliveries are in flight, no more fit the index",
+                             index.size()));
+      }
+      break;
+    case RecordType::kDeliveryReschedule:
+      if (!live) return Verdict::Refuse(removal, NotFound("no live delivery of this id"));
+      return Verdict::Admit();  // Nothing that a later record of the batch asks for changes.
+    default:
+      if (!live) return Verdict::Drop(removal);
+      break;
+  }
+  if (!context.alone) {
+    context.overlay.Set(kDelivery, id, {.live = type == RecordType::kDeliveryPut});
+  }
+  return Verdict::Admit();
+}
+
+void JournalDeliveryStateStore::OnAppended(const BatchDraft& draft, Lsn first) {
+  payloads_.sequencer().AssertHeld();
+  for (const AppliedPut& put : applied_puts_) {
+    payloads_.Remember(put.slot, put.lsn, draft.record(put.lsn - first));
+  }
+  applied_puts_.clear();
+}
+
+void JournalDeliveryStateStore::AddTo(EngineStats& stats) {
+  MutexLock lock(payloads_.sequencer());
+  const ValueCache& cache = payloads_.cache();
+  stats.cache_hits += cache.hits();
+  stats.cache_misses += cache.misses();
+  stats.cache_entries += cache.entries();
+  stats.cache_bytes += cache.bytes();
+}
+
+uint64_t JournalDeliveryStateStore::IndexBytes() {
+  MutexLock lock(payloads_.sequencer());
+  return payloads_.index().memory_bytes();
+}
+
+}  // namespace holdfast

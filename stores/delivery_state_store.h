@@ -1,0 +1,65 @@
+// JournalDeliveryStateStore: deliveries in flight; state in memory, events in the journal.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/delivery_state_store.h"
+#include "holdfast/engine.h"
+#include "journal/state_machine.h"
+#include "stores/payload_index.h"
+#include "stores/record_judge.h"
+#include "stores/store_writer.h"
+
+namespace holdfast {
+
+// Threads: any, after Attach.
+class JournalDeliveryStateStore final : public DeliveryStateStore,
+                                        public StateMachine,
+                                        public RecordJudge {
+ public:
+  // `sequencer` is borrowed and outlives the store. `seed` is of the index.
+  JournalDeliveryStateStore(Mutex& sequencer, uint64_t seed, const ValueCache::Options& cache)
+      : payloads_(sequencer, seed, cache) {}
+
+  static constexpr RecordType kTypes[] = {RecordType::kDeliveryPut, RecordType::kDeliveryReschedule,
+                                          RecordType::kDeliveryRemove};
+  // Recovery is over; changes go to `writer`, which is borrowed and outlives the last call.
+  void Attach(StoreWriter& writer);
+
+  Commit Put(const Delivery& delivery) override;
+  Commit Update(const Reschedule& reschedule) override;
+  Commit Remove(const Removal& removal) override;
+  absl::StatusOr<StoredDelivery> Get(std::string_view id) override;
+  absl::Status Iterate(const std::function<bool(const StoredDelivery&)>& visit) override;
+  uint64_t Count() override;
+  absl::Status Flush() override;
+
+  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) override;
+  Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
+  void OnAppended(const BatchDraft& draft, Lsn first) override;
+
+  // Adds what the cache did to `stats`.
+  void AddTo(EngineStats& stats);
+  // Memory of the index, keys included.
+  uint64_t IndexBytes();
+
+ private:
+  struct AppliedPut {
+    Lsn lsn;
+    HashIndex::Slot slot;
+  };
+  void Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref);
+  void Apply(const DeliveryReschedule& record, Lsn lsn);
+  void Apply(const DeliveryRemove& record, Lsn lsn);
+  StatusOr<StoredDelivery> ToDelivery(const StoredPayload& payload) const;
+
+  StoreWriter* writer_ = nullptr;  // null: recovery
+  PayloadIndex payloads_;
+  Lsn newest_ ABSL_GUARDED_BY(payloads_.sequencer());  // record of this store
+  std::vector<AppliedPut> applied_puts_
+      ABSL_GUARDED_BY(payloads_.sequencer());  // of the batch being appended
+};
+
+}  // namespace holdfast

@@ -1,0 +1,58 @@
+#include "stores/engine_options.h"
+
+#include <algorithm>
+
+#include "journal/format/compression.h"
+#include "journal/format/segment_header.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint64_t kBatchBytesMax = uint64_t{16} << 20;
+constexpr absl::Duration kCommitIntervalMax = absl::Seconds(10);
+constexpr absl::Duration kLockWaitMax = absl::Hours(1);
+
+Status CheckDuration(std::string_view option, absl::Duration value, absl::Duration max) {
+  if (value >= absl::ZeroDuration() && value <= max) return absl::OkStatus();
+  return Invalid("{}: {} is out of range, 0 .. {}", option, absl::FormatDuration(value),
+                 absl::FormatDuration(max));
+}
+
+}  // namespace
+
+Status CheckEngineOptions(const EngineOptions& options) {
+  if (options.backend == Backend::kMemory) {
+    if (options.read_only) return Invalid("read_only: the memory backend has nothing to read");
+  } else if (options.directory.empty()) {
+    return Invalid("directory: it is empty; the journal backend needs one");
+  }
+  RETURN_IF_ERROR(CheckDuration("commit_interval", options.commit_interval, kCommitIntervalMax));
+  RETURN_IF_ERROR(CheckDuration("lock_wait", options.lock_wait, kLockWaitMax));
+  if (options.segment_bytes < kSegmentBytesMin || options.segment_bytes > kSegmentBytesMax ||
+      !IsAligned(options.segment_bytes, kBlockBytes)) {
+    return Invalid("segment_bytes: {} is not a multiple of {} in {} .. {}", options.segment_bytes,
+                   kBlockBytes, kSegmentBytesMin, kSegmentBytesMax);
+  }
+  if (options.event_bytes_max > kEventBytesMax) {
+    return Invalid("event_bytes_max: {} is out of range, 0 .. {}", options.event_bytes_max,
+                   kEventBytesMax);
+  }
+  if (options.compress_event_bytes_min != 0 &&
+      options.compress_event_bytes_min < kCompressBytesMin) {
+    return Invalid("compress_event_bytes_min: {} is neither 0 nor at least {}",
+                   options.compress_event_bytes_min, kCompressBytesMin);
+  }
+  return absl::OkStatus();
+}
+
+StoreLimits LimitsOf(const EngineOptions& options) {
+  return {.event_bytes_max = options.event_bytes_max,
+          .compress_event_bytes_min = options.compress_event_bytes_min,
+          .batch_bytes_max = std::min(kBatchBytesMax, options.segment_bytes / 4)};
+}
+
+const char* DurabilityName(Durability durability) {
+  return durability == Durability::kSynced ? "synced" : "written";
+}
+
+}  // namespace holdfast

@@ -1,0 +1,46 @@
+// LocalStores: the three stores on one journal, wired together.
+#pragma once
+
+#include <memory>
+
+#include "holdfast/engine.h"
+#include "holdfast/rng.h"
+#include "journal/base/mutex.h"
+#include "journal/record_sink.h"
+#include "journal/state_machine.h"
+#include "stores/dead_letter_store.h"
+#include "stores/delivery_state_store.h"
+#include "stores/fork_guard.h"
+#include "stores/offset_store.h"
+#include "stores/store_writer.h"
+
+namespace holdfast {
+
+// Made before recovery, which replays into machines(); Attach() opens them for changes.
+// Threads: any, after Attach.
+class LocalStores {
+ public:
+  // `sequencer` is borrowed and outlives the stores.
+  LocalStores(Mutex& sequencer, Rng& rng, const EngineOptions& options);
+
+  const StateMachines& machines() const { return machines_; }
+  // Both borrowed; they outlive the last call of a store.
+  void Attach(RecordSink& sink, const ForkGuard& fork_guard, const StoreLimits& limits);
+
+  JournalOffsetStore& offsets() { return offsets_; }
+  JournalDeliveryStateStore& deliveries() { return deliveries_; }
+  JournalDeadLetterStore& dead_letters() { return dead_letters_; }
+  Commit Transact(const std::function<void(Transaction&)>& fill);
+
+  // Fills in what is kept now.
+  void AddTo(RecoveryReport& report);
+
+ private:
+  JournalOffsetStore offsets_;
+  JournalDeliveryStateStore deliveries_;
+  JournalDeadLetterStore dead_letters_;
+  StateMachines machines_;
+  std::unique_ptr<StoreWriter> writer_;
+};
+
+}  // namespace holdfast

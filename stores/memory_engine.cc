@@ -1,0 +1,90 @@
+#include "stores/memory_engine.h"
+
+#include <atomic>
+#include <optional>
+
+#include "journal/base/seeded_rng.h"
+#include "journal/engine_clock.h"
+#include "stores/engine_options.h"
+#include "stores/memory_stores.h"
+
+namespace holdfast {
+namespace {
+
+class MemoryEngine final : public Engine {
+ public:
+  MemoryEngine(const EngineOptions& options, SharedStores shared)
+      : shared_(std::move(shared)),
+        state_(LimitsOf(options)),
+        offsets_(state_),
+        deliveries_(state_),
+        dead_letters_(state_),
+        engine_clock_(options.clock != nullptr ? *options.clock : RealClock(),
+                      absl::ZeroDuration()),
+        id_prefix_(fmt::format(
+            "{}-{:016x}-", kEpoch,
+            options.rng != nullptr ? options.rng->Next() : SeededRng(EntropySeed()).Next())),
+        durability_(options.durability) {
+    if (options.log != nullptr) {
+      options.log->Log(LogLevel::kInfo, "opened in memory: nothing survives this process");
+    }
+  }
+
+  OffsetStore& offsets() override { return offsets_; }
+  DeliveryStateStore& deliveries() override { return deliveries_; }
+  DeadLetterStore& dead_letters() override { return dead_letters_; }
+  SubscriptionStore& subscriptions() override { return *shared_.subscriptions; }
+  SessionStore& sessions() override { return *shared_.sessions; }
+  TaskStore& tasks() override { return *shared_.tasks; }
+
+  Commit Transact(const std::function<void(Transaction&)>& fill) override {
+    // Not one for all: a transaction may be filled while another thread fills its own.
+    static thread_local MemoryTransaction transaction;
+    transaction.Begin(state_);
+    fill(transaction);
+    return transaction.Apply();
+  }
+
+  std::string NewDeliveryId() override {
+    return id_prefix_ + std::to_string(next_id_.fetch_add(1, std::memory_order_relaxed));
+  }
+  uint64_t boot_epoch() const override { return kEpoch; }
+  absl::Duration EngineNow() override { return engine_clock_.Now(); }
+  const RecoveryReport& recovery() const override { return report_; }
+  EngineStats stats() override {
+    EngineStats stats;
+    stats.io_backend = "memory";
+    stats.durability = durability_;
+    MutexLock lock(state_.mu);
+    stats.appended_lsn = stats.written_lsn = stats.synced_lsn = state_.lsn;
+    return stats;
+  }
+  Status Flush() override { return absl::OkStatus(); }
+  Status Close() override {
+    MutexLock lock(state_.mu);
+    state_.closed = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr uint64_t kEpoch = 1;
+
+  SharedStores shared_;
+  MemoryState state_;
+  MemoryOffsetStore offsets_;
+  MemoryDeliveryStateStore deliveries_;
+  MemoryDeadLetterStore dead_letters_;
+  EngineClock engine_clock_;
+  const std::string id_prefix_;
+  const Durability durability_;
+  std::atomic<uint64_t> next_id_{1};
+  RecoveryReport report_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> MakeMemoryEngine(const EngineOptions& options, SharedStores shared) {
+  return std::make_unique<MemoryEngine>(options, std::move(shared));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,89 @@
+// PayloadIndex: small states in memory, payloads in the journal, the hot ones cached.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "index/hash_index.h"
+#include "index/value_cache.h"
+#include "journal/base/mutex.h"
+#include "journal/record_sink.h"
+
+namespace holdfast {
+
+// One key with its payload, as both stood at one moment.
+class StoredPayload {
+ public:
+  const IndexState& state() const { return state_; }
+  // The record that holds the payload, header and fields.
+  ByteView record() const { return cached_ ? cached_.view() : AsBytes(read_); }
+
+ private:
+  friend class PayloadIndex;
+  IndexState state_;
+  SharedBytes cached_;
+  std::string read_;
+};
+
+// Payload records are those whose first field is the key. The owner applies records to index()
+// under the sequencer; the reading calls below take it themselves. Threads: as marked.
+class PayloadIndex {
+ public:
+  PayloadIndex(Mutex& sequencer, uint64_t seed, const ValueCache::Options& cache)
+      : sequencer_(sequencer), index_(seed), cache_(cache) {}
+  Mutex& sequencer() const ABSL_LOCK_RETURNED(sequencer_) { return sequencer_; }
+  // Where cold payloads are read. Borrowed.
+  void Attach(RecordSink& sink) { sink_ = &sink; }
+
+  HashIndex& index() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
+  const ValueCache& cache() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return cache_; }
+  // Keeps the payload of a record that was just appended, unless it is outdated already.
+  void Remember(HashIndex::Slot slot, Lsn lsn, ByteView record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  void Erase(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // The newest removal bounds what "there is no such key" rests on.
+  void NoteRemoval(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
+    newest_removal_ = std::max(newest_removal_, lsn);
+  }
+  Lsn newest_removal() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return newest_removal_; }
+
+  // Errors: kNotFound     there is no such key
+  //         kUnavailable  kIo; kPoisoned: the journal failed before the newest change was confirmed
+  //         kDataLoss     the bytes are damaged
+  StatusOr<StoredPayload> Read(std::string_view key) ABSL_LOCKS_EXCLUDED(sequencer_);
+
+  // Whether the key is there, without its payload.
+  // Errors: kUnavailable  kPoisoned, as above
+  struct Presence {
+    bool present = false;
+    bool durable = false;  // the answer is confirmed
+  };
+  StatusOr<Presence> Probe(std::string_view key) ABSL_LOCKS_EXCLUDED(sequencer_);
+
+  // Visits the keys that are there now and are not erased until their turn comes, in order of slot,
+  // until `visit` answers false. Those that cannot be read are left out; the first error is the
+  // answer. An error that `visit` hands back counts as unreadable too.
+  using Visit = std::function<StatusOr<bool>(const StoredPayload&)>;
+  Status ForEach(const Visit& visit) ABSL_LOCKS_EXCLUDED(sequencer_);
+
+ private:
+  struct Looked {
+    HashIndex::Slot slot = HashIndex::kNoSlot;
+    StoredPayload payload;
+  };
+  StatusOr<StoredPayload> ReadFound(std::string_view key, Looked looked, bool remember)
+      ABSL_LOCKS_EXCLUDED(sequencer_);
+  Looked Look(std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  Looked LookAt(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  Status CheckShown(Lsn lsn) const;
+
+  Mutex& sequencer_;
+  RecordSink* sink_ = nullptr;
+  HashIndex index_ ABSL_GUARDED_BY(sequencer_);
+  ValueCache cache_ ABSL_GUARDED_BY(sequencer_);
+  Lsn newest_removal_ ABSL_GUARDED_BY(sequencer_);
+};
+
+}  // namespace holdfast

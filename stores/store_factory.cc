@@ -1,0 +1,69 @@
+#include "holdfast/store_factory.h"
+
+#include "journal/base/status.h"
+#include "stores/memory_session_store.h"
+#include "stores/memory_subscription_store.h"
+#include "stores/memory_task_store.h"
+
+namespace holdfast {
+namespace {
+
+struct Range {
+  absl::Duration min, max;
+};
+
+Status CheckRange(std::string_view setting, absl::Duration value, Range range) {
+  if (value >= range.min && value <= range.max) return absl::OkStatus();
+  return Invalid("{}: {} is out of range, {} .. {}", setting, absl::FormatDuration(value),
+                 absl::FormatDuration(range.min), absl::FormatDuration(range.max));
+}
+
+Status CheckLimits(const SharedStoreOptions& options) {
+  constexpr absl::Duration kDay = absl::Hours(24);
+  RETURN_IF_ERROR(CheckRange("shared.sessions.agent_ttl", options.sessions.agent_ttl,
+                             {absl::Seconds(1), absl::Hours(1)}));
+  RETURN_IF_ERROR(CheckRange("shared.sessions.session_idle_max", options.sessions.session_idle_max,
+                             {absl::Seconds(1), 30 * kDay}));
+  RETURN_IF_ERROR(CheckRange("shared.tasks.pending_idle_max", options.tasks.pending_idle_max,
+                             {absl::Seconds(1), 30 * kDay}));
+  return CheckRange("shared.tasks.terminal_kept", options.tasks.terminal_kept,
+                    {absl::Seconds(1), 365 * kDay});
+}
+
+Status CheckBackend(const SharedStoreOptions& options) {
+  if (!options.meta_endpoints.empty() && options.backend != SharedBackend::kRemoteMeta) {
+    return Invalid("shared.meta_endpoints: set, but shared.backend is not the remote Meta");
+  }
+  switch (options.backend) {
+    case SharedBackend::kMemory:
+      if (!options.cluster) return absl::OkStatus();
+      return Invalid(
+          "shared.backend: memory is private to this process; shared.cluster needs the remote "
+          "Meta");
+    case SharedBackend::kEmbeddedMeta:
+      if (options.cluster) {
+        return Invalid(
+            "shared.backend: the embedded Meta is private to this engine; shared.cluster needs the "
+            "remote Meta");
+      }
+      return Invalid("shared.backend: the embedded Meta is not supported by this version");
+    case SharedBackend::kRemoteMeta:
+      if (options.meta_endpoints.empty()) {
+        return Invalid("shared.meta_endpoints: empty; the remote Meta needs at least one");
+      }
+      return Invalid("shared.backend: the remote Meta is not supported by this version");
+  }
+  return Invalid("shared.backend: {} is unknown", static_cast<int>(options.backend));
+}
+
+}  // namespace
+
+StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock) {
+  RETURN_IF_ERROR(CheckLimits(options));
+  RETURN_IF_ERROR(CheckBackend(options));
+  return SharedStores{.subscriptions = std::make_unique<MemorySubscriptionStore>(),
+                      .sessions = std::make_unique<MemorySessionStore>(options.sessions, clock),
+                      .tasks = std::make_unique<MemoryTaskStore>(options.tasks, clock)};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,75 @@
+#include "stores/store_writer.h"
+
+#include <algorithm>
+
+namespace holdfast {
+
+void StoreWriter::Route(RecordType type, RecordJudge& judge) {
+  judges_[static_cast<size_t>(type)] = &judge;
+  if (std::find(all_judges_.begin(), all_judges_.end(), &judge) == all_judges_.end()) {
+    all_judges_.push_back(&judge);
+  }
+}
+
+Commit StoreWriter::Write(StoreBatch& batch) {
+  if (!batch.refused().ok()) return Commit(batch.refused());
+  if (fork_guard_.InChild()) {
+    return Commit(WrongState(Detail::kLocked,
+                             "a forked child: the engine belongs to the process that opened it"));
+  }
+  if (batch.draft().empty()) return Commit();
+  Commit commit;
+  {
+    MutexLock lock(sink_.sequencer());
+    commit = JudgeAndAppend(batch);
+  }
+  if (commit.changed()) sink_.Kick();
+  return commit;
+}
+
+Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
+  BatchDraft& draft = batch.draft();
+  Status room = sink_.Reserve(draft.batch_bytes(), batch.grows() ? Claim::kGrow : Claim::kShrink);
+  if (!room.ok()) return Commit(std::move(room));
+
+  const size_t count = draft.count();
+  const JudgeContext context{
+      .overlay = overlay_, .alone = count == 1, .put_must_be_new = batch.put_must_be_new()};
+  overlay_.Clear();
+  keep_.assign(count, true);
+  size_t dropped = 0;
+  Lsn depends;
+  for (size_t i = 0; i < count; ++i) {
+    ByteView bytes = draft.record(i);
+    const StatusOr<RawRecord> record = TakeRecord(bytes);
+    CHECK_OK(record);
+    Verdict verdict = judges_[record->header.type]->Judge(*record, context);
+    switch (verdict.kind) {
+      case Verdict::Kind::kAdmit:
+        break;
+      case Verdict::Kind::kDrop:
+        keep_[i] = false;
+        ++dropped;
+        depends = std::max(depends, verdict.depends);
+        break;
+      case Verdict::Kind::kRefuse:
+        return Resting(verdict.depends, std::move(verdict.refused));
+    }
+  }
+  if (dropped == count) return Resting(depends, absl::OkStatus());
+  if (dropped > 0) draft.Keep(keep_);
+
+  const Lsn first = sink_.Append(draft);
+  for (RecordJudge* judge : all_judges_) judge->OnAppended(draft, first);
+  // Everything that a dropped record rests on is older than the batch.
+  CHECK(depends < first);
+  return sink_.CommitAt(first + (draft.count() - 1), true);
+}
+
+Commit StoreWriter::Resting(Lsn lsn, Status refused) {
+  if (!lsn) return Commit(std::move(refused));
+  if (refused.ok()) return sink_.CommitAt(lsn, false);
+  return Commit(&sink_, lsn.value(), std::move(refused));
+}
+
+}  // namespace holdfast

@@ -1,5 +1,6 @@
 #include "bench/stores_bench.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -82,10 +83,10 @@ const char* NameOf(SubjectKind kind) {
 }
 
 const Samples& StoresCase::of(SubjectKind kind) const {
-  for (const auto& [subject, samples] : subjects) {
-    if (subject == kind) return samples;
-  }
-  CHECK(!"the case has that subject");
+  const auto found = std::find_if(subjects.begin(), subjects.end(),
+                                  [kind](const auto& subject) { return subject.first == kind; });
+  CHECK(found != subjects.end());
+  return found->second;
 }
 
 StatusOr<StoresReport> RunStoresBench(const StoresOptions& options) {

@@ -15,7 +15,7 @@ HOST = """project('host', 'cpp', default_options: ['cpp_std=c++20', 'warning_lev
 holdfast_dep = dependency('holdfast', fallback: ['holdfast', 'holdfast_dep'])
 executable('host', 'host.cc', dependencies: holdfast_dep)
 """
-EXAMPLE_LINES_MAX = 30
+EXAMPLE_LINES_MAX = 21
 
 
 class Report:

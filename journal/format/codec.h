@@ -63,19 +63,12 @@ class Decoder {
   }
   // Canonical only: no padding bytes, no bits beyond 64.
   uint64_t Varint() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 70; shift += 7) {
-      const uint64_t byte = Fixed<uint8_t>();
-      if (!ok_) return 0;
-      if (shift == 63 && byte > 1) break;
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) {
-        if (byte == 0 && shift > 0) break;
-        return value;
-      }
+    if (!in_.empty() && in_.front() < std::byte{0x80}) {  // most are one byte
+      const uint64_t value = std::to_integer<uint64_t>(in_.front());
+      in_ = in_.subspan(1);
+      return value;
     }
-    ok_ = false;
-    return 0;
+    return LongVarint();
   }
   int64_t Signed() {
     const uint64_t raw = Varint();
@@ -83,15 +76,11 @@ class Decoder {
   }
   std::string_view Bytes() {
     const uint64_t size = Varint();
-    if (!ok_ || size > in_.size()) {
-      ok_ = false;
-      return {};
-    }
     return AsText(Take(size));
   }
-  ByteView Take(size_t count) {
+  ByteView Take(uint64_t count) {
     if (!ok_ || count > in_.size()) {
-      ok_ = false;
+      Fail();
       return {};
     }
     const ByteView taken = in_.first(count);
@@ -100,10 +89,28 @@ class Decoder {
   }
 
   bool ok() const { return ok_; }
-  void Fail() { ok_ = false; }
+  void Fail() {
+    ok_ = false;
+    in_ = {};  // so that nothing is read any more
+  }
   size_t remaining() const { return in_.size(); }
 
  private:
+  uint64_t LongVarint() {
+    uint64_t value = 0;
+    for (size_t count = 0; count < 10 && count < in_.size(); ++count) {
+      const uint64_t byte = std::to_integer<uint64_t>(in_[count]);
+      if (count == 9 && byte > 1) break;
+      value |= (byte & 0x7f) << (7 * count);
+      if (byte >= 0x80) continue;
+      if (byte == 0) break;  // a shorter form exists
+      in_ = in_.subspan(count + 1);
+      return value;
+    }
+    Fail();
+    return 0;
+  }
+
   ByteView in_;
   bool ok_ = true;
 };

@@ -22,12 +22,17 @@ void Take(Decoder& in, std::optional<T>& value) {
   if (present == 1) Take(in, value.emplace());
 }
 
-// False: the fields do not decode to their end.
+// Decodes into the result itself: a record is large, and this runs once for each.
 template <typename Record>
-bool DecodeFields(ByteView fields, Record& record) {
-  Decoder in(fields);
-  std::apply([&](auto... members) { (Take(in, record.*members), ...); }, Record::Fields());
-  return in.ok() && in.remaining() == 0;
+StatusOr<AnyRecord> DecodeAs(const RawRecord& raw) {
+  StatusOr<AnyRecord> result(absl::in_place, std::in_place_type<Record>);
+  Record& record = *std::get_if<Record>(&*result);
+  Decoder in(raw.fields);
+  std::apply([&](auto... fields) { (Take(in, record.*fields), ...); }, Record::Fields());
+  if (!in.ok() || in.remaining() != 0) {
+    result = DataLoss("record {}: its {} bytes do not decode", Record::kName, raw.fields.size());
+  }
+  return result;
 }
 
 Status Unknown(const RecordHeader& header) {
@@ -36,18 +41,23 @@ Status Unknown(const RecordHeader& header) {
                                 RecordTypeName(header.type), header.version, header.flags));
 }
 
-// Calls `then.template operator()<Record>()` for the record with that number; false if there is
-// none.
-template <typename Then, typename... Records>
-bool WithType(RecordList<Records...>*, uint8_t type, Then then) {
-  return ((type == static_cast<uint8_t>(Records::kType) &&
-           (then.template operator()<Records>(), true)) ||
-          ...);
+StatusOr<AnyRecord> DecodeAsOneOf(RecordList<>*, const RawRecord& raw) {
+  return Unknown(raw.header);
 }
-template <typename Then>
-bool WithType(uint8_t type, Then then) {
-  return WithType(static_cast<Catalogue*>(nullptr), type, then);
+template <typename Record, typename... Others>
+StatusOr<AnyRecord> DecodeAsOneOf(RecordList<Record, Others...>*, const RawRecord& raw) {
+  if (raw.header.type == static_cast<uint8_t>(Record::kType)) return DecodeAs<Record>(raw);
+  return DecodeAsOneOf(static_cast<RecordList<Others...>*>(nullptr), raw);
 }
+
+template <typename... Records>
+const char* NameOf(RecordList<Records...>*, uint8_t type) {
+  const char* name = nullptr;
+  ((type == static_cast<uint8_t>(Records::kType) ? void(name = Records::kName) : void()), ...);
+  return name;
+}
+
+constexpr Catalogue* kCatalogue = nullptr;  // only its type counts
 
 }  // namespace
 
@@ -56,19 +66,10 @@ StatusOr<AnyRecord> DecodeRecord(const RawRecord& raw) {
   if (header.type == 0 || header.version == 0) {
     return DataLoss("record: type {}, version {}", header.type, header.version);
   }
-  if (header.version > kRecordVersion || (header.flags & ~kRecordMaySkip) != 0)
+  if (header.version > kRecordVersion || (header.flags & ~kRecordMaySkip) != 0) {
     return Unknown(header);
-  AnyRecord record;
-  bool decoded = false;
-  const bool known = WithType(header.type, [&]<typename Record>() {
-    decoded = DecodeFields(raw.fields, record.emplace<Record>());
-  });
-  if (!known) return Unknown(header);
-  if (!decoded) {
-    return DataLoss("record {}: its {} bytes do not decode", RecordTypeName(header.type),
-                    raw.fields.size());
   }
-  return record;
+  return DecodeAsOneOf(kCatalogue, raw);
 }
 
 StatusOr<RawRecord> TakeRecord(ByteView& records) {
@@ -91,11 +92,8 @@ void EncodeAnyRecord(const AnyRecord& record, std::string& out) {
 }
 
 std::string RecordTypeName(uint8_t type) {
-  std::string name;
-  if (!WithType(type, [&]<typename Record>() { name = Record::kName; })) {
-    name = fmt::format("type-{}", type);
-  }
-  return name;
+  const char* name = NameOf(kCatalogue, type);
+  return name != nullptr ? name : fmt::format("type-{}", type);
 }
 
 }  // namespace holdfast

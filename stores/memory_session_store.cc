@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "journal/base/status.h"
-#include "stores/limits.h"
+#include "stores/store_limits.h"
 
 namespace holdfast {
 

@@ -11,7 +11,7 @@
 #include "journal/base/mutex.h"
 #include "journal/base/status.h"
 #include "stores/key_maps.h"
-#include "stores/limits.h"
+#include "stores/store_limits.h"
 
 namespace holdfast {
 

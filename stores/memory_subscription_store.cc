@@ -5,7 +5,7 @@
 #include <set>
 
 #include "journal/base/status.h"
-#include "stores/limits.h"
+#include "stores/store_limits.h"
 
 namespace holdfast {
 namespace {

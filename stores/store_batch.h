@@ -8,7 +8,7 @@
 #include "holdfast/transaction.h"
 #include "journal/base/status.h"
 #include "journal/batch_draft.h"
-#include "stores/limits.h"
+#include "stores/store_limits.h"
 
 namespace holdfast {
 

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <tuple>
 
-#include "stores/limits.h"
 #include "stores/nanos.h"
+#include "stores/store_limits.h"
 
 namespace holdfast {
 namespace {

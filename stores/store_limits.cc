@@ -1,4 +1,4 @@
-#include "stores/limits.h"
+#include "stores/store_limits.h"
 
 namespace holdfast {
 namespace {

@@ -1,0 +1,80 @@
+#include "tests/fuzz/targets.h"
+
+#include "journal/format/compression.h"
+#include "journal/format/segment_header.h"
+#include "tests/support/group_builder.h"
+#include "tests/support/random_records.h"
+
+namespace holdfast {
+namespace {
+
+std::string Text(const std::vector<std::byte>& bytes) { return std::string(AsText(bytes)); }
+
+std::vector<std::string> FrameCorpus() {
+  const Life life{.salt = 11, .segment = 3, .stamp = 0x5354414d50};
+  GroupBuilder builder(life, 3 * kBlockBytes, Lsn(1));
+  builder.AddRecord(DeadLetterPurge{.id = "a"});
+  std::string two;
+  EncodeRecord(DeliveryReschedule{.id = "b", .epoch = 1, .attempt = 2, .due_ns = 3}, two);
+  EncodeRecord(OffsetForget{.topic = "t", .client = "c"}, two);
+  builder.Add(two, 2).AddRecord(DeadLetterPurge{.id = "d"});
+  const std::string group = Text(builder.Build());
+  return {group, group.substr(0, 256), std::string(kBlockBytes, '\0')};
+}
+
+std::vector<std::string> RecordsCorpus() {
+  std::vector<std::string> corpus;
+  RandomRecords records(1);
+  for (size_t type = 0; type < RandomRecords::kTypes; ++type) {
+    EncodeAnyRecord(records.OfType(type), corpus.emplace_back());
+  }
+  return corpus;
+}
+
+std::vector<std::string> SegmentHeaderCorpus() {
+  const SegmentHeader header{.salt = 11,
+                             .segment = SegmentId(3),
+                             .life = 0x5354414d50,
+                             .segment_bytes = kSegmentBytesMin,
+                             .epoch = Epoch(1)};
+  const Link link{.previous = SegmentId(2),
+                  .previous_life = 9,
+                  .previous_end = 4 * kBlockBytes,
+                  .previous_last_lsn = Lsn(10),
+                  .first = Lsn(11),
+                  .through = Lsn(12),
+                  .next = Lsn(13),
+                  .epoch = Epoch(1),
+                  .host_boot_id = "boot",
+                  .oldest = SegmentId(1)};
+  return {Text(EncodeSegmentHeader(header)), Text(EncodeLinkGroup(link, {}, header.life_of())),
+          "0000000000000003.seg"};
+}
+
+std::vector<std::string> CompressionCorpus() {
+  const std::string event(5'000, 'x');
+  std::string frame;
+  const StoredEvent stored = PackEvent(event, frame);
+  const auto size = static_cast<uint32_t>(stored.raw_bytes);
+  const std::string_view size_bytes(reinterpret_cast<const char*>(&size), sizeof size);
+  return {std::string(size_bytes).append(stored.bytes), std::string("\3\0\0\0abc", 7)};
+}
+
+std::vector<std::string> JsonCorpus() {
+  return {R"({"a":[1,-2,3.5e6,true,null],"b":{"c":"\u00e9\"\\"}})", "[[[[]]]]", "\"x\"", "1"};
+}
+
+}  // namespace
+
+const std::vector<FuzzTarget>& FuzzTargets() {
+  static const std::vector<FuzzTarget> targets{
+      {"frame", FuzzFrame, FrameCorpus},
+      {"records", FuzzRecords, RecordsCorpus},
+      {"segment_header", FuzzSegmentHeader, SegmentHeaderCorpus},
+      {"compression", FuzzCompression, CompressionCorpus},
+      {"json", FuzzJson, JsonCorpus},
+  };
+  return targets;
+}
+
+}  // namespace holdfast

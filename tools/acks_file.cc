@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kCutWord = " cut";
 constexpr size_t kShownBytesMax = 200;
-constexpr uint64_t kEventBytesMax = uint64_t{64} << 20;  // Of what an id may claim.
+constexpr uint64_t kClaimedBytesMax = uint64_t{64} << 20;  // Of what an id may claim.
 
 struct Verb {
   AckKind kind;
@@ -189,7 +189,7 @@ StatusOr<std::string> WorkloadEvent(std::string_view id) {
   const size_t dot = id.rfind('.');
   const std::optional<uint64_t> bytes =
       dot == std::string_view::npos ? std::nullopt : ParseDecimal(id.substr(dot + 1));
-  if (!bytes.has_value() || *bytes > kEventBytesMax) {
+  if (!bytes.has_value() || *bytes > kClaimedBytesMax) {
     return Invalid("not an id of a workload: {}", NameText(id.substr(0, kShownBytesMax)));
   }
   SeededRng rng(Checksum(AsBytes(id), 0));

@@ -42,7 +42,8 @@ class CommandLine {
 
   CLI::App& Command(const char* name, const char* what, const char* examples, Fetch fetch);
   void AddWriterOptions(CLI::App& command);
-  void AddIo(CLI::App& command);
+  void AddOpenOptions(CLI::App& command);
+  void AddLockWait(CLI::App& command);
 
   void AddReadCommands();
   void AddWriteCommands();
@@ -52,7 +53,7 @@ class CommandLine {
   std::variant<AnyCommand, Refusal> FetchList();
   std::variant<AnyCommand, Refusal> FetchWorkload();
   std::variant<AnyCommand, Refusal> FetchDemo();
-  std::variant<WriterOptions, Refusal> FetchWriter() const;
+  WriterOptions FetchWriter() const;
   IoBackend io() const;
 
   CLI::App app_{
@@ -72,6 +73,8 @@ class CommandLine {
   std::string io_ = "auto";
   std::string durability_ = "synced";
   uint64_t commit_interval_ms_ = 0;
+  uint64_t lock_wait_ms_ =
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(EngineOptions().lock_wait));
   std::vector<std::string> get_words_;
   std::string list_word_;
 };
@@ -120,20 +123,30 @@ CLI::App& CommandLine::Command(const char* name, const char* what, const char* e
   return command;
 }
 
-void CommandLine::AddIo(CLI::App& command) {
+void CommandLine::AddLockWait(CLI::App& command) {
+  command
+      .add_option("--lock-wait", lock_wait_ms_,
+                  "milliseconds to wait for what a killed writer has in flight")
+      ->check(CLI::Range(0, 600'000))
+      ->capture_default_str();
+}
+
+void CommandLine::AddOpenOptions(CLI::App& command) {
+  AddLockWait(command);
   command.add_option("--io", io_, "how to reach the disk: auto, uring or posix")
       ->check(CLI::IsMember({"auto", "uring", "posix"}))
       ->capture_default_str();
 }
 
 void CommandLine::AddWriterOptions(CLI::App& command) {
-  AddIo(command);
+  AddOpenOptions(command);
   command.add_option("--durability", durability_, "when an operation counts: synced or written")
       ->check(CLI::IsMember({"synced", "written"}))
       ->capture_default_str();
   command
       .add_option("--commit-interval", commit_interval_ms_,
                   "milliseconds between flushes; 0 writes through")
+      ->check(CLI::Range(0, 10'000))
       ->capture_default_str();
   command.add_option("--segment-bytes", writer_.segment_bytes, "size of new journal files")
       ->capture_default_str();
@@ -202,10 +215,14 @@ void CommandLine::AddWriteCommands() {
       Command("repair", "What would bring a damaged store back; with --apply does it",
               "  holdfast repair /var/lib/app/state\n"
               "  holdfast repair /var/lib/app/state --apply\n",
-              [this] { return AnyCommand(repair_); });
+              [this] {
+                repair_.lock_wait = FetchWriter().lock_wait;
+                return AnyCommand(repair_);
+              });
   repair.add_option("DIR", repair_.directory, kDirectoryHelp)->required();
   repair.add_flag("--apply", repair_.apply,
                   "do it: rename what is damaged to quarantine, never delete");
+  AddLockWait(repair);
   repair.add_flag("--json", repair_.json, kJsonHelp);
 
   CLI::App& workload =
@@ -229,12 +246,12 @@ void CommandLine::AddWriteCommands() {
 
   CLI::App& check = Command("check", "Recover a store and compare it with what a workload was told",
                             "  holdfast check /tmp/s --acks /tmp/acks\n", [this] {
-                              check_.io = io();
+                              check_.writer = FetchWriter();
                               return AnyCommand(check_);
                             });
   check.add_option("DIR", check_.directory, kDirectoryHelp)->required();
   check.add_option("--acks", check_.acks, "the file that the workload appended to")->required();
-  AddIo(check);
+  AddOpenOptions(check);
   check.add_flag("--json", check_.json, kJsonHelp);
 
   CLI::App& demo = Command("demo", "Deliver events, be killed again and again, recover, audit",
@@ -266,13 +283,12 @@ IoBackend CommandLine::io() const {
   return IoBackend::kAuto;
 }
 
-std::variant<WriterOptions, Refusal> CommandLine::FetchWriter() const {
-  constexpr uint64_t kIntervalMsMax = 10'000;
-  if (commit_interval_ms_ > kIntervalMsMax) return Refusal{"--commit-interval: at most 10000"};
+WriterOptions CommandLine::FetchWriter() const {
   WriterOptions writer = writer_;
   writer.io = io();
   writer.durability = durability_ == "written" ? Durability::kWritten : Durability::kSynced;
   writer.commit_interval = absl::Milliseconds(commit_interval_ms_);
+  writer.lock_wait = absl::Milliseconds(lock_wait_ms_);
   return writer;
 }
 
@@ -327,16 +343,12 @@ std::variant<AnyCommand, Refusal> CommandLine::FetchList() {
 }
 
 std::variant<AnyCommand, Refusal> CommandLine::FetchWorkload() {
-  auto writer = FetchWriter();
-  if (auto* refusal = std::get_if<Refusal>(&writer)) return *refusal;
-  workload_.writer = std::get<WriterOptions>(writer);
+  workload_.writer = FetchWriter();
   return AnyCommand(workload_);
 }
 
 std::variant<AnyCommand, Refusal> CommandLine::FetchDemo() {
-  auto writer = FetchWriter();
-  if (auto* refusal = std::get_if<Refusal>(&writer)) return *refusal;
-  demo_.writer = std::get<WriterOptions>(writer);
+  demo_.writer = FetchWriter();
   return AnyCommand(demo_);
 }
 

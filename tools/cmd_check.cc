@@ -62,10 +62,12 @@ int RunCheck(const CheckCommand& options, Console& console) {
   if (!read.ok()) return Fail(console, kCommand, read.status());
 
   ConsoleLog log(console, std::string(kCommand));
-  WriterOptions writer;
-  writer.io = options.io;
+  // Opening for writing would make what is missing.
+  if (const auto there = OpenFilesForReading(options.directory, log); !there.ok()) {
+    return Fail(console, kCommand, there.status());
+  }
   StatusOr<std::unique_ptr<Engine>> engine =
-      Engine::Open(OptionsForWriting(options.directory, writer, log));
+      Engine::Open(OptionsForWriting(options.directory, options.writer, log));
   if (!engine.ok()) return Fail(console, kCommand, engine.status());
   if (const Status compared = audit.Compare(**engine); !compared.ok()) {
     return Fail(console, kCommand, compared);

@@ -49,7 +49,7 @@ StatusOr<RepairPlan> Plan(const RepairCommand& options, Console& console, LogSin
   ASSIGN_OR_RETURN(std::unique_ptr<Storage> storage,
                    OpenFilesForWriting(options.directory, IoBackend::kPosix, log));
   SeededRng rng(EntropySeed());
-  return ApplyRepair(*storage, console.clock, rng, {.log = &log});
+  return ApplyRepair(*storage, console.clock, rng, {.lock_wait = options.lock_wait, .log = &log});
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class ConsoleLog final : public LogSink {
  private:
   Console& console_;
   const std::string command_;
-  Mutex mu_;
+  Mutex mu_;  // One line at a time.
 };
 
 // A progress line on the terminal, from two seconds on, ten times a second at most. Nothing on

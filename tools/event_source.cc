@@ -181,10 +181,11 @@ std::vector<std::string> MakeCloudEvents(uint64_t seed, uint64_t count) {
                            1 + rng.Below(9));
     }
     if (!items.empty()) items.pop_back();
-    events.push_back(fmt::format(
-        R"({{"specversion":"1.0","id":"order-{:06}","source":"/shop/{}","type":"shop.order.placed",)"
-        R"("datacontenttype":"application/json","data":{{"order":{},"customer":"{:016x}","items":[{}]}}}})",
-        i + 1, 1 + rng.Below(9), i + 1, rng.Next(), items));
+    events.push_back(
+        fmt::format(R"({{"specversion":"1.0","id":"order-{:06}","source":"/shop/{}",)"
+                    R"("type":"shop.order.placed","datacontenttype":"application/json",)"
+                    R"("data":{{"order":{},"customer":"{:016x}","items":[{}]}}}})",
+                    i + 1, 1 + rng.Below(9), i + 1, rng.Next(), items));
   }
   return events;
 }

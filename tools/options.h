@@ -54,6 +54,7 @@ struct ListCommand {
 struct RepairCommand {
   std::string directory;
   bool apply = false;
+  absl::Duration lock_wait = EngineOptions().lock_wait;
   bool json = false;
 };
 
@@ -63,6 +64,7 @@ struct WriterOptions {
   Durability durability = Durability::kSynced;
   absl::Duration commit_interval;
   uint64_t segment_bytes = EngineOptions().segment_bytes;
+  absl::Duration lock_wait = EngineOptions().lock_wait;
 };
 
 struct WorkloadCommand {
@@ -79,7 +81,7 @@ struct WorkloadCommand {
 
 struct CheckCommand {
   std::string directory;
-  IoBackend io = IoBackend::kAuto;
+  WriterOptions writer;
   std::string acks;
   bool json = false;
 };

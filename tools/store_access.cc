@@ -20,6 +20,7 @@ EngineOptions OptionsForWriting(const std::string& directory, const WriterOption
   options.durability = writer.durability;
   options.commit_interval = writer.commit_interval;
   options.segment_bytes = writer.segment_bytes;
+  options.lock_wait = writer.lock_wait;
   options.log = &log;
   return options;
 }

@@ -1,0 +1,62 @@
+// A small store on disk, made by the workload in process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/engine.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/tools/tool_run.h"
+
+namespace holdfast {
+
+// Every test works on its own directory below $TMPDIR; POSIX, so that the kernel does not matter.
+class SmallStoreTest : public testing::Test {
+ protected:
+  static constexpr char kSegmentBytes[] = "65536";
+
+  // A workload with `extra` options that ends cleanly.
+  void Work(const std::vector<std::string>& extra = {}) {
+    std::vector<std::string> arguments = {
+        "workload",    store_,  "--acks", acks_,       "--io", "posix",         "--segment-bytes",
+        kSegmentBytes, "--ops", "300",    "--pending", "50",   "--event-bytes", "200"};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    const ToolRun run = RunTool(arguments);
+    ASSERT_EQ(run.exit_code, kExitOk) << run.err;
+    ASSERT_EQ(run.err, "");
+  }
+  StatusOr<std::unique_ptr<Engine>> OpenForWriting() {
+    EngineOptions options;
+    options.directory = store_;
+    options.io = IoBackend::kPosix;
+    options.segment_bytes = uint64_t{64} << 10;
+    options.lock_wait = absl::ZeroDuration();
+    return Engine::Open(options);
+  }
+  // Files of segments that are part of the store, oldest first.
+  std::vector<std::string> Segments() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(store_ + "/journal")) {
+      if (entry.path().extension() == ".seg") names.push_back(entry.path().string());
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+  void FlipByte(const std::string& path, size_t offset) {
+    std::string bytes = ReadWholeFile(path);
+    ASSERT_LT(offset, bytes.size());
+    bytes[offset] = static_cast<char>(bytes[offset] ^ 0x20);
+    WriteWholeFile(path, bytes);
+  }
+
+  const TempDir directory_;
+  const std::string store_ = directory_.Sub("store");
+  const std::string acks_ = directory_.Sub("acks");
+};
+
+}  // namespace holdfast

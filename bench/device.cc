@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kBlockBytes = 4096;
 constexpr uint64_t kFileBytes = uint64_t{64} << 20;
+constexpr int kTurn = 20;
 
 bool WriteDurably(int fd, const iovec& block, uint64_t offset, bool flush) {
   const auto at = static_cast<off_t>(offset);
@@ -37,14 +38,16 @@ StatusOr<DeviceResult> MeasureDevice(const std::string& file, double seconds) {
   bool ok = true;
   // Short turns of each, so that a slow moment of the device meets both.
   const int64_t until = NowNanos() + static_cast<int64_t>(seconds * 1e9);
-  for (bool flush = true; ok && NowNanos() < until; flush = !flush) {
-    for (int count = 0; ok && count < 20; ++count) {
-      const int64_t begin = NowNanos();
-      ok = WriteDurably(fd, piece, offset, flush);
-      (flush ? result.flushed : result.durable).Add(NowNanos() - begin);
-      offset = (offset + kBlockBytes) % kFileBytes;
+  do {
+    for (bool flush : {true, false}) {
+      for (int count = 0; ok && count < kTurn; ++count) {
+        const int64_t begin = NowNanos();
+        ok = WriteDurably(fd, piece, offset, flush);
+        (flush ? result.flushed : result.durable).Add(NowNanos() - begin);
+        offset = (offset + kBlockBytes) % kFileBytes;
+      }
     }
-  }
+  } while (ok && NowNanos() < until);
   const int error = errno;
   close(fd);
   if (!ok) return Unavailable(Detail::kIo, "{}: {}", file, std::strerror(error));

@@ -75,6 +75,10 @@ int Main(int count, char** words) {
   stores->add_option("--rounds", line.stores.rounds, "the median of this many is reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000));
+  std::string cases = "all";
+  stores->add_option("--cases", cases, "batched, synced or all")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"batched", "synced", "all"}));
   CLI::App* pending = app.add_subcommand(
       "pending", "memory of many pending deliveries, and whether all come back after a kill");
   add_common(pending);
@@ -92,6 +96,8 @@ int Main(int count, char** words) {
   if (error) return Fail(Unavailable(Detail::kIo, "{}: {}", line.directory, error.message()));
   line.stores.directory = line.pending.directory = line.directory;
   line.stores.io = line.pending.io = line.io;
+  line.stores.batched = cases != "synced";
+  line.stores.synced = cases != "batched";
   const RunFacts facts{.machine = DescribeMachine(line.directory),
                        .command_line = Join(count, words)};
   return stores->parsed() ? RunStores(line, facts) : RunPending(line);

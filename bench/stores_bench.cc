@@ -28,7 +28,8 @@ StoresCase MakeCase(std::string callers, bool batched, const WorkloadPlan& plan)
   return made;
 }
 
-std::vector<StoresCase> MakeCases(double seconds) {
+std::vector<StoresCase> MakeCases(const StoresOptions& options) {
+  const double seconds = options.seconds;
   std::vector<StoresCase> cases;
   for (int threads : {1, 2, 4}) {
     cases.push_back(
@@ -42,6 +43,9 @@ std::vector<StoresCase> MakeCases(double seconds) {
   cases.push_back(
       MakeCase("4 x 64 in flight", false,
                {.waiting = Waiting::kWindow, .threads = 4, .window = 64, .seconds = seconds}));
+  std::erase_if(cases, [&options](const StoresCase& made) {
+    return made.batched ? !options.batched : !options.synced;
+  });
   return cases;
 }
 
@@ -91,7 +95,7 @@ const Samples& StoresCase::of(SubjectKind kind) const {
 
 StatusOr<StoresReport> RunStoresBench(const StoresOptions& options) {
   StoresReport report;
-  report.cases = MakeCases(options.seconds);
+  report.cases = MakeCases(options);
   int steps = 0;
   for (const StoresCase& measured : report.cases) {
     steps += options.rounds * static_cast<int>(measured.subjects.size() + 1);

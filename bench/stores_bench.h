@@ -14,8 +14,9 @@ namespace holdfast::bench {
 struct StoresOptions {
   std::string directory;  // exists; the run makes what it needs in it and removes the stores again
   IoBackend io = IoBackend::kAuto;
-  double seconds = 1;  // of each measurement
-  int rounds = 3;      // the cases take turns, so that a slow minute meets all of them
+  double seconds = 1;                  // of each measurement
+  bool batched = true, synced = true;  // which cases
+  int rounds = 3;  // the cases take turns, so that a slow minute meets all of them
 };
 
 enum class SubjectKind { kJournal, kFloor, kMemory, kMaps };

@@ -83,9 +83,9 @@ std::vector<Target> TargetsOf(const StoresReport& report) {
   for (const char* threads : {"1", "2", "4"}) {
     if (const StoresCase* batched = FindCase(report, true, threads)) {
       const Samples& floor = batched->of(SubjectKind::kFloor);
-      targets.push_back({fmt::format("batched, {} callers: journal stores / floor", threads),
+      targets.push_back({fmt::format("batched, {} threads: journal stores / floor", threads),
                          batched->of(SubjectKind::kJournal).RateAgainst(floor), true, 0.6});
-      targets.push_back({fmt::format("batched, {} callers: floor / in-memory stores", threads),
+      targets.push_back({fmt::format("batched, {} threads: floor / in-memory stores", threads),
                          floor.RateAgainst(batched->of(SubjectKind::kMemory)), true, 0.4});
     }
   }

@@ -126,6 +126,7 @@ StatusOr<MarkView> ReadMarkFrom(File& file) {
   view.mark = first;
   if (second.has_value() && (!first.has_value() || second->sequence > first->sequence)) {
     view.mark = second;
+    view.slot = 1;
   }
   view.slots_differ =
       !first.has_value() || !second.has_value() || first->sequence != second->sequence;
@@ -157,17 +158,19 @@ StatusOr<std::unique_ptr<MarkWriter>> MarkWriter::Open(Storage& storage) {
   // Also when the file was there: a crash may have left its entry in the folder unsynced.
   RETURN_IF_ERROR(storage.SyncFolder(""));
   ASSIGN_OR_RETURN(const MarkView view, ReadMarkFrom(*file));
-  const uint64_t sequence = view.mark.has_value() ? view.mark->sequence : 0;
-  return std::unique_ptr<MarkWriter>(new MarkWriter(std::move(file), sequence));
+  return std::unique_ptr<MarkWriter>(new MarkWriter(std::move(file), view));
 }
 
-MarkWriter::MarkWriter(std::unique_ptr<File> file, uint64_t sequence)
-    : file_(std::move(file)), sequence_(sequence) {}
+MarkWriter::MarkWriter(std::unique_ptr<File> file, const MarkView& found)
+    : file_(std::move(file)),
+      sequence_(found.mark.has_value() ? found.mark->sequence : 0),
+      trusted_slot_(found.slot) {}
 
 Status MarkWriter::Write(Mark mark) {
   mark.sequence = ++sequence_;
-  // One slot after the other, each durable before the next: a crash leaves at least one whole.
-  for (uint64_t slot = 0; slot < kStatementSlots; ++slot) {
+  // One slot after the other, each durable before the next: a crash leaves at least one whole. The
+  // other one may be torn since an earlier crash, so the whole one goes last.
+  for (const uint64_t slot : {(trusted_slot_ + 1) % kStatementSlots, trusted_slot_}) {
     const uint64_t offset = slot * kSlotBytes;
     const Block block = EncodeMark(mark, offset);
     RETURN_IF_ERROR(file_->WriteAt(offset, block.bytes));

@@ -35,6 +35,7 @@ struct Mark {
 // sequence.
 struct MarkView {
   std::optional<Mark> mark;   // none: no slot passes its check
+  uint64_t slot = 0;          // where it stands
   int64_t heartbeat_ns = 0;   // 0: none valid
   bool slots_differ = false;  // an interrupted statement, or damage to one slot
   bool slot_bad = false;      // a slot fails its check: a power cut in a statement, or damage
@@ -53,7 +54,8 @@ class MarkWriter {
   // Makes the file if it is missing (written once with zeros, synced, the folder synced).
   static StatusOr<std::unique_ptr<MarkWriter>> Open(Storage& storage);
 
-  // Slot 0, sync, slot 1, sync; the sequence is set here, above `after` and every earlier one.
+  // One slot, sync, the other slot, sync; the sequence is set here, above every earlier one. The
+  // slot that holds the newest statement comes second: it stays whole until the new one does.
   // Durable: when it returns OK. After an error nothing may be confirmed on it.
   Status Write(Mark mark);
   // The heartbeat slot; not synced.
@@ -61,9 +63,10 @@ class MarkWriter {
   File& file() { return *file_; }
 
  private:
-  MarkWriter(std::unique_ptr<File> file, uint64_t sequence);
+  MarkWriter(std::unique_ptr<File> file, const MarkView& found);
   std::unique_ptr<File> file_;
   uint64_t sequence_;
+  uint64_t trusted_slot_;  // holds the newest statement whole
 };
 
 }  // namespace holdfast

@@ -425,9 +425,8 @@ void GroupCommitter::IntervalTurn() {
     while (!reaping_ && queue_.in_flight() > 0 && Reap(absl::ZeroDuration())) {
     }
   }
-  const bool collects = queue_.in_flight() > 0;
-  SleepUntil(
-      std::min(queue_.DueAt(), collects ? clock_.Now() + kCollectAfter : absl::InfiniteDuration()));
+  const absl::Duration soon = clock_.Now() + kCollectAfter;
+  SleepUntil(queue_.in_flight() > 0 ? soon : std::max(soon, queue_.DueAt()));
 }
 
 // Waiters drive by themselves: this thread is for callbacks, for the regular sync of level written,
@@ -452,7 +451,8 @@ void GroupCommitter::WriteThroughTurn() {
     committer_wanted_ = false;  // by itself
   }
   // Longer sleeps end with the next append (OnAppended).
-  SleepUntil(quiet_turns_ > kQuietTurns ? queue_.DueAt() : clock_.Now() + kStaleAfter);
+  const absl::Duration soon = clock_.Now() + kStaleAfter;
+  SleepUntil(quiet_turns_ > kQuietTurns ? std::max(soon, queue_.DueAt()) : soon);
 }
 
 bool GroupCommitter::HasSomething(const CommitQueue::Step& step) const {
@@ -462,8 +462,9 @@ bool GroupCommitter::HasSomething(const CommitQueue::Step& step) const {
 void GroupCommitter::SleepUntil(absl::Duration deadline) {
   if (!committer_wanted_ && !stopping_) {
     const absl::Duration left = clock_.Until(deadline);
-    committer_asleep_ = left > kStaleAfter;
-    if (deadline == absl::InfiniteDuration()) {
+    const bool for_ever = deadline == absl::InfiniteDuration();
+    committer_asleep_ = for_ever || left > kStaleAfter;
+    if (for_ever) {
       committer_wake_.Wait(mu_);
     } else {
       committer_wake_.WaitFor(mu_, left);

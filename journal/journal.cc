@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kBatchBytesMax = uint64_t{16} << 20;
 constexpr absl::Duration kRejoinWait = absl::Microseconds(40);
 constexpr uint64_t kGroupBytesFull = uint64_t{256} << 10;
-constexpr size_t kDepthMax = 8;
+constexpr size_t kWritesMax = 8;  // in flight at a time, if the disk takes so many and a flush
 constexpr size_t kReadFilesMax = 64;
 
 GroupCommitterOptions CommitterOptions(const JournalOptions& options, const WriteQueue& disk) {
@@ -26,7 +26,7 @@ GroupCommitterOptions CommitterOptions(const JournalOptions& options, const Writ
                     .rejoin_wait = options.threads ? kRejoinWait : absl::ZeroDuration(),
                     .group_bytes_full = std::min(kGroupBytesFull, group_bytes_max / 2),
                     .unsynced_bytes_flush = options.segment_bytes / 4,
-                    .depth_max = std::min(kDepthMax, disk.depth_max()),
+                    .depth_max = std::min(kWritesMax, disk.depth_max() - 1),
                     .writes_overlap = disk.overlaps()},
           .group_bytes_max = group_bytes_max,
           .threads = options.threads};
@@ -173,6 +173,7 @@ StatusOr<std::unique_ptr<Journal>> Journal::Start(Storage& storage, Clock& clock
                                                   const StateMachines& machines, Mutex& sequencer) {
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(std::unique_ptr<WriteQueue> disk, storage.NewWriteQueue());
+  CHECK(disk->depth_max() > 1);
   const GroupCommitterOptions committer_options = CommitterOptions(options, *disk);
   return std::make_unique<RunningJournal>(storage, clock, log, options, std::move(start), machines,
                                           sequencer, committer_options, std::move(disk));

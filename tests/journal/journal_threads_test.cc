@@ -81,10 +81,7 @@ class JournalThreadsTest : public testing::TestWithParam<Setting> {
       case Setting::Disk::kSimulated:
         break;
     }
-    auto simulated =
-        std::make_unique<SimStorage>(SimDisk(), SimStorageOptions{.wait_really = true});
-    simulated_ = simulated.get();
-    return simulated;
+    return std::make_unique<SimStorage>(SimDisk(), SimStorageOptions{.wait_really = true});
   }
 
   static JournalOptions Options() { return OptionsOf(GetParam()); }

@@ -19,8 +19,9 @@ StatusOr<ByteView> ReadWindow::At(uint64_t offset, uint64_t length) {
   length = std::min(length, file_bytes_ - offset);
   if (offset < begin_ || offset + length > begin_ + held_) {
     const uint64_t begin = AlignDown(offset, kIoAlignment);
+    const uint64_t asked = AlignUp(offset + length - begin, kIoAlignment);
     const uint64_t wanted =
-        std::max(kReadAheadBytes, AlignUp(offset + length - begin, kIoAlignment));
+        std::min(std::max(kReadAheadBytes, asked), AlignUp(file_bytes_ - begin, kIoAlignment));
     if (buffer_.size() < wanted) {
       buffer_ = AlignedBuffer();  // The old one goes first: never two large ones at a time.
       buffer_ = AlignedBuffer(wanted);

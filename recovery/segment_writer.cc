@@ -25,7 +25,9 @@ StatusOr<RecordRef> SegmentWriter::Append(const BatchHeader& header, ByteView re
     return full();
   }
   if (filled_ == 0) {
-    if (buffer_.size() < group_bytes) buffer_ = AlignedBuffer(std::max(group_bytes, kGroupBytes));
+    const uint64_t room = segment_.header.segment_bytes - group_begin_;
+    const uint64_t wanted = std::max(group_bytes, std::min(kGroupBytes, room));
+    if (buffer_.size() < wanted) buffer_ = AlignedBuffer(wanted);
     std::memset(buffer_.data(), 0, buffer_.size());
     first_lsn_ = header.first_lsn;
   }

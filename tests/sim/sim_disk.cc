@@ -368,7 +368,8 @@ void SimDisk::LandPart(const Flight& flight, SeededRng& rng) {
       if (rng.OneIn(2)) continue;
       const uint64_t count = std::min<uint64_t>(sector_bytes, write.bytes->size() - at);
       const ByteView sector = ByteView(*write.bytes).subspan(at, count);
-      (void)Write(write.inode, write.offset + at, sector);  // on a full disk it does not land either
+      (void)Write(write.inode, write.offset + at,
+                  sector);  // on a full disk it does not land either
     }
   }
 }

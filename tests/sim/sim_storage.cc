@@ -328,6 +328,11 @@ bool SimStorage::fault_was_met() const {
   return fault_met_;
 }
 
+void SimStorage::Damage(const std::string& name, uint64_t offset, ByteView bytes) {
+  MutexLock lock(mu_);
+  disk_.Damage(name, offset, bytes);
+}
+
 void SimStorage::SetObserver(Observer observer) {
   MutexLock lock(mu_);
   observer_ = std::move(observer);

@@ -93,6 +93,8 @@ class SimStorage final : public Storage {
   bool power_is_off() const ABSL_LOCKS_EXCLUDED(mu_);
   void SetFault(std::optional<SimFault> fault) ABSL_LOCKS_EXCLUDED(mu_);
   bool fault_was_met() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Bytes decay, or somebody writes over them, while the file is open.
+  void Damage(const std::string& name, uint64_t offset, ByteView bytes) ABSL_LOCKS_EXCLUDED(mu_);
   // Called before each operation, with the disk as it then is. Must not call back.
   using Observer = std::function<void(const SimOperation&, const SimDisk&)>;
   void SetObserver(Observer observer) ABSL_LOCKS_EXCLUDED(mu_);

@@ -71,10 +71,9 @@ class Json {
     size_t depth_max = 64;
     size_t values_max = 1'000'000;
   };
-  // Errors: kInvalidArgument   not one JSON value, not UTF-8, or an object with a key twice; the
-  // message
-  //                            tells where and echoes no input
-  //         kResourceExhausted kLimit: over one of the limits
+  // The message of an error tells where and echoes no input.
+  // Errors: kInvalidArgument    not one JSON value, not UTF-8, or an object with a key twice
+  //         kResourceExhausted  kLimit: over one of the limits
   static StatusOr<Json> Parse(std::string_view text, const Limits& limits);
   static StatusOr<Json> Parse(std::string_view text) { return Parse(text, Limits()); }
 

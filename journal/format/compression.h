@@ -12,16 +12,18 @@ namespace holdfast {
 
 // No event is larger, whatever the options say.
 inline constexpr uint64_t kEventBytesMax = uint64_t{1} << 30;
-// Below this, trying costs more than it saves (README of bench: compression of single events).
+// Below this it is not tried: a call takes about 12 us and 0.5 us for each KiB more, and webhooks
+// in JSON shrink to a fourth at 4 KiB, to a tenth at 32 KiB.
 inline constexpr uint64_t kCompressBytesMin = 4096;
 
 // `event` as a record stores it: compressed into `scratch` if that saves at least an eighth, else
-// as it is. The result views `event` or `scratch`. Threads: any.
+// as it is. The result views `event` or `scratch`.
+// Threads: any.
 StoredEvent PackEvent(std::string_view event, std::string& scratch);
 
 // The event itself. Allocates no more than min(raw_bytes, `bytes_max`), and only after the frame
-// was found to say the same size. Errors: kDataLoss  not one frame, it needs a dictionary, its size
-// is not raw_bytes or over `bytes_max`
+// was found to say the same size.
+// Errors: kDataLoss  not one frame, it needs a dictionary, or its size is not raw_bytes or too much
 StatusOr<std::string> UnpackEvent(const StoredEvent& event, uint64_t bytes_max = kEventBytesMax);
 
 }  // namespace holdfast

@@ -138,7 +138,8 @@ StatusOr<std::unique_ptr<File>> PosixStorage::OpenFile(const std::string& name, 
                                                        FileUse use) {
   CHECK(!name.empty());
   if (mode != OpenMode::kReadOnly) RETURN_IF_ERROR(RefuseIfReadOnly(name));
-  int flags = mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR;
+  // A pipe in the place of a file must not hold the open up; regular files do not care.
+  int flags = (mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR) | O_NONBLOCK;
   if (mode == OpenMode::kCreate) flags |= O_CREAT;
   bool direct = use.direct;
   int fd = OpenAgain(parts_.directory_fd, name.c_str(), direct ? flags | O_DIRECT : flags);
@@ -148,11 +149,22 @@ StatusOr<std::unique_ptr<File>> PosixStorage::OpenFile(const std::string& name, 
     fd = OpenAgain(parts_.directory_fd, name.c_str(), flags);
   }
   if (fd < 0) return ErrnoStatus(errno, PathOf(name), "open");
-  return std::make_unique<PosixFile>(
+  auto file = std::make_unique<PosixFile>(
       fd,
       PosixFile::Options{
           .writable = mode != OpenMode::kReadOnly, .direct = direct, .path = PathOf(name)},
       refusal_);
+  struct stat info{};
+  if (fstat(fd, &info) != 0) return file->Failed(errno, "open");
+  if (!S_ISREG(info.st_mode)) {
+    return WrongState(Detail::kForeign, "{}: not a regular file; is this a Holdfast directory?",
+                      PathOf(name));
+  }
+  // io_uring would give up on such a descriptor where it has to wait for the device.
+  if (fcntl(fd, F_SETFL, (direct ? flags | O_DIRECT : flags) & ~O_NONBLOCK) != 0) {
+    return file->Failed(errno, "open");
+  }
+  return file;
 }
 
 StatusOr<int> PosixStorage::OpenFolder(const std::string& folder) {

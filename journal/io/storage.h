@@ -84,15 +84,15 @@ class WriteQueue {
   virtual ~WriteQueue() = default;
 
   // Starts the batch. A short write is completed at the right offset before it counts.
-  // Durable: kPlain not. kDurable its own ranges only, when it completes. kFlush names one file
-  // (one op
-  //          without bytes) and covers the writes to it that had completed before Submit.
+  // Durable: kPlain not. kDurable its own ranges only, when it completes. kFlush names one file (one
+  //          op without bytes) and covers the writes to it that had completed before Submit.
   // Owns:    borrows the bytes (not the span of ops) until the batch completes.
   // Errors:  kResourceExhausted kLimit  depth_max() batches are out; nothing was started
   //          kUnavailable               the queue itself failed, see WaitOne; may be written or not
   virtual Status Submit(const WriteBatch& batch) = 0;
 
-  // The next completion. Blocks until there is one or `timeout` is over.
+  // The next completion. Blocks until there is one or `timeout` is over; a write that the waiting
+  // thread carries out itself is not cut short.
   // Errors: kDeadlineExceeded  nothing completed in time
   //         kUnavailable       the queue itself failed: what is in flight will never be known
   virtual StatusOr<Completion> WaitOne(absl::Duration timeout) = 0;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -201,7 +202,7 @@ void UringWriteQueue::FillRing() {
     Prepare(ref, *sqe);
     ++in_flight_;
   }
-  SubmitRing();
+  if (io_uring_sq_ready(&ring_) > 0) SubmitRing();
 }
 
 void UringWriteQueue::Prepare(OpRef ref, io_uring_sqe& sqe) {
@@ -225,7 +226,10 @@ void UringWriteQueue::SubmitRing() {
     const int taken = io_uring_submit(&ring_);
     if (taken > 0) continue;
     const bool again = taken == 0 || taken == -EINTR || taken == -EAGAIN || taken == -EBUSY;
-    if (again && ++retries <= kSubmitRetriesMax) continue;
+    if (again && ++retries <= kSubmitRetriesMax) {
+      std::this_thread::yield();
+      continue;
+    }
     failure_ = RingError(-taken, "submitting writes");
     return;
   }
@@ -233,15 +237,16 @@ void UringWriteQueue::SubmitRing() {
 
 StatusOr<Completion> UringWriteQueue::WaitOne(absl::Duration timeout) {
   const absl::Duration deadline = RealClock().Now() + timeout;
-  PerformLoneBatch(timeout);
   for (absl::Duration left = timeout;; left = deadline - RealClock().Now()) {
+    PerformLoneBatch(left);
     {
       MutexLock lock(mu_);
       Reap();
       FillRing();
       if (std::optional<Completion> done = TakeDone()) return *std::move(done);
       if (!failure_.ok()) return failure_;
-      waiting_ = true;
+      if (lone_.has_value()) continue;  // It came while nobody held the lock.
+      waiting_ = true;                  // From here on a batch goes to the ring, which wakes us.
     }
     const int error = WaitForRing(std::max(left, absl::ZeroDuration()));
     MutexLock lock(mu_);

@@ -105,7 +105,7 @@ TEST(OpenStorageTest, PosixIsTakenWhereItIsAskedFor) {
 // Only what io_uring itself refuses falls back: any other error is the caller's to see.
 TEST(OpenStorageTest, AMissingDirectoryIsNotHiddenByTheFallback) {
   const TempDir dir;
-  for (const IoBackend io : {IoBackend::kAuto, IoBackend::kUring, IoBackend::kPosix}) {
+  for (const IoBackend io : {IoBackend::kAuto, IoBackend::kPosix}) {
     EXPECT_FAILS(OpenStorage(dir.Sub("no"), {.io = io, .create = false}), kNotFound, kNone);
   }
 }

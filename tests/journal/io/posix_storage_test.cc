@@ -101,6 +101,16 @@ TEST(PosixStorageTest, AFileInPlaceOfTheDirectoryIsForeign) {
   EXPECT_FAILS(OpenPosixStorage(dir.Sub("file"), {}), kFailedPrecondition, kForeign);
 }
 
+TEST(PosixStorageTest, WhatIsNoRegularFileIsForeignAndDoesNotBlock) {
+  const TempDir dir;
+  const auto storage = Opened(dir.path());
+  ASSERT_EQ(mkfifo(dir.Sub("MARK").c_str(), 0600), 0);
+  EXPECT_FAILS(storage->OpenFile("MARK", OpenMode::kReadOnly), kFailedPrecondition, kForeign);
+  EXPECT_FAILS(storage->OpenFile("MARK", OpenMode::kReadWrite), kFailedPrecondition, kForeign);
+  ASSERT_OK(storage->MakeFolder("journal"));
+  EXPECT_FAILS(storage->OpenFile("journal", OpenMode::kReadOnly), kFailedPrecondition, kForeign);
+}
+
 TEST(PosixStorageTest, MakeFolderDoesNotTakeAFileForAFolder) {
   const TempDir dir;
   const auto storage = Opened(dir.path());

@@ -187,7 +187,7 @@ TEST_P(WriteQueueSuite, OneThreadSubmitsWhileAnotherWaits) {
   std::set<uint64_t> ids;
   std::thread waiter([&] {
     while (ids.size() < kBatches) {
-      StatusOr<Completion> completion = queue_->WaitOne(absl::Seconds(1));
+      StatusOr<Completion> completion = queue_->WaitOne(absl::InfiniteDuration());
       if (completion.status().code() == StatusCode::kDeadlineExceeded) continue;
       CHECK(completion.ok());
       CHECK(completion->status.ok());
@@ -212,6 +212,28 @@ TEST_P(WriteQueueSuite, OneThreadSubmitsWhileAnotherWaits) {
   EXPECT_EQ(ids.size(), kBatches);
 }
 
+// The next batch comes just when the waiter goes back to wait, over and over: it is never
+// forgotten.
+TEST_P(WriteQueueSuite, ABatchThatMeetsAThreadOnItsWayToWaitIsCarriedOut) {
+  constexpr uint64_t kBatches = 500;
+  const AlignedBuffer a = Filled(kBlock, 'a');
+  std::atomic<uint64_t> completed = 0;
+  std::thread waiter([&] {
+    while (completed.load() < kBatches) {
+      StatusOr<Completion> completion = queue_->WaitOne(absl::InfiniteDuration());
+      if (completion.status().code() == StatusCode::kDeadlineExceeded) continue;
+      CHECK(completion.ok());
+      CHECK(completion->status.ok());
+      completed.fetch_add(1);
+    }
+  });
+  for (uint64_t id = 0; id < kBatches; ++id) {
+    ASSERT_OK(Submit(id, WriteKind::kDurable, *file_, (id % 256) * kBlock, a.view()));
+    while (completed.load() <= id) std::this_thread::yield();
+  }
+  waiter.join();
+}
+
 // A thread that submits and ends takes nothing with it.
 TEST_P(WriteQueueSuite, ABatchOutlivesTheThreadThatSubmittedIt) {
   const AlignedBuffer a = Filled(16 * kBlock, 'a');
@@ -227,7 +249,13 @@ TEST_P(WriteQueueSuite, ABatchOutlivesTheThreadThatSubmittedIt) {
   }
 }
 
-using WriteQueueDeathSuite = WriteQueueSuite;
+class WriteQueueDeathSuite : public WriteQueueSuite {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    WriteQueueSuite::SetUp();
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Queues, WriteQueueDeathSuite,
                          testing::Values(StorageCase::kPosix, StorageCase::kUring,
                                          StorageCase::kSimulated),

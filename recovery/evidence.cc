@@ -86,13 +86,16 @@ class Gatherer {
     engine_ns_ = std::max(engine_ns_, traced.trace.engine_ns);
     // A void file of the boot that wrote the newest Link is behind it in time; of any other boot it
     // is dead, whatever it says.
-    const bool counts = traced.chained || (file.state == SegmentState::kVoid &&
-                                           file.header->epoch == layout_.newest().link->epoch);
+    const std::optional<Link>& newest = layout_.newest().link;
+    const std::optional<Link>& link = file.link.has_value() ? file.link : newest;
+    const bool counts =
+        traced.chained || (file.state == SegmentState::kVoid && newest.has_value() &&
+                           file.header->epoch == newest->epoch);
     if (!counts) return absl::OkStatus();
-    const Link& link = file.link.has_value() ? *file.link : *layout_.newest().link;
+    const bool this_host_boot = link.has_value() && ThisHostBoot(*link);
     traced.end = traced.chained ? RecordedEnd(layout_, index) : file.segment_bytes;
     for (const SegmentTrace::Group& group : traced.trace.groups) {
-      if (group.offset < traced.end) Prove(group.synced, group.promised, ThisHostBoot(link));
+      if (group.offset < traced.end) Prove(group.synced, group.promised, this_host_boot);
     }
     evidence_.traced.push_back(std::move(traced));
     return absl::OkStatus();

@@ -1,11 +1,16 @@
 #include "recovery/lock_taker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "journal/base/mutex.h"
+#include "recovery/store_layout.h"
 
 namespace holdfast {
 namespace {
+// Unsynced bytes are at most half a segment, and few segments are made ahead: writes in flight
+// reach the newest ones only. More are locked than that takes.
+constexpr size_t kLockedSegments = 8;
 constexpr absl::Duration kPause = absl::Milliseconds(5);
 }  // namespace
 
@@ -30,6 +35,18 @@ StatusOr<std::unique_ptr<File>> LockTaker::Take(const std::string& name, OpenMod
     }
     Pause();
   }
+}
+
+StatusOr<std::vector<std::unique_ptr<File>>> LockTaker::TakeSegments() {
+  ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage_));
+  std::vector<std::unique_ptr<File>> locks;
+  const size_t count = std::min(names.segments.size(), kLockedSegments);
+  for (size_t i = names.segments.size() - count; i < names.segments.size(); ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<File> lock,
+                     Take(SegmentFileName(names.segments[i]), OpenMode::kReadWrite));
+    locks.push_back(std::move(lock));
+  }
+  return locks;
 }
 
 void LockTaker::Pause() {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "holdfast/clock.h"
@@ -21,6 +22,9 @@ class LockTaker {
   // Opens the file and locks it. Bounded also if the clock stands still.
   // Errors: kFailedPrecondition  kLocked: somebody still has it
   StatusOr<std::unique_ptr<File>> Take(const std::string& name, OpenMode mode);
+  // The newest segments: a predecessor that was killed, or one that lives on behind a LOCK that
+  // somebody removed, still has those locked that it writes.
+  StatusOr<std::vector<std::unique_ptr<File>>> TakeSegments();
 
  private:
   void Pause();

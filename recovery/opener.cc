@@ -17,9 +17,6 @@
 namespace holdfast {
 namespace {
 
-// Unsynced bytes are at most half a segment, and few segments are made ahead: writes in flight
-// reach the newest ones only. More are locked than that takes.
-constexpr size_t kLockedSegments = 8;
 constexpr uint64_t kEpochMax = std::numeric_limits<uint32_t>::max();  // it is a field of batches
 constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
 
@@ -59,7 +56,6 @@ class Opening {
  private:
   Status CheckOptions() const;
   Status Lock();
-  Status LockSegments(LockTaker& locks);
   Status Decide(ReplayScope scope);
   StatusOr<Continuation> Continue() const;
   Status BeginEpoch();
@@ -105,19 +101,7 @@ Status Opening::Lock() {
   }
   RETURN_IF_ERROR(lock.status());
   start().lock = *std::move(lock);
-  return LockSegments(locks);
-}
-
-// A predecessor that was killed, or one that lives on behind a LOCK that somebody removed, still
-// has the files that it writes locked.
-Status Opening::LockSegments(LockTaker& locks) {
-  ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage_));
-  const size_t count = std::min(names.segments.size(), kLockedSegments);
-  for (size_t i = names.segments.size() - count; i < names.segments.size(); ++i) {
-    ASSIGN_OR_RETURN(std::unique_ptr<File> file,
-                     locks.Take(SegmentFileName(names.segments[i]), OpenMode::kReadWrite));
-    predecessor_locks_.push_back(std::move(file));
-  }
+  ASSIGN_OR_RETURN(predecessor_locks_, locks.TakeSegments());
   return absl::OkStatus();
 }
 
@@ -300,7 +284,10 @@ void Opening::Free(const Continuation& next) {
   for (const SegmentFile& file : view_.layout.segments) {
     const bool kept = file.state == SegmentState::kChain && file.id < next.segment;
     if (kept || file.id == next.segment) continue;
-    const Status removed = storage_.Remove(file.name());
+    const bool keep = file.state == SegmentState::kRetired && IsRestated(view_.layout);
+    const Status removed =
+        keep ? storage_.Rename(file.name(), QuarantineName(view_.layout.names, file.name()))
+             : storage_.Remove(file.name());
     if (!removed.ok() && removed.code() != StatusCode::kNotFound) {
       Warn(fmt::format("{}: not needed any more, but: {}", file.name(), Message(removed)));
     }

@@ -28,7 +28,8 @@ struct RepairPlan {
 };
 
 // Reads only.
-// Errors: kNotFound no store here; kFailedPrecondition kNewerFormat; kUnavailable a read failed
+// Errors: kNotFound no store here; kFailedPrecondition kNewerFormat; kUnavailable a read failed;
+//         kDataLoss nothing can be read any more: no segment, or no salt to check one with
 StatusOr<RepairPlan> PlanRepair(Storage& storage);
 
 struct RepairOptions {

@@ -99,9 +99,8 @@ Status ReadHeads(Storage& storage, StoreLayout& layout) {
   return absl::OkStatus();
 }
 
-// The newest is the valid Link with the highest (epoch, segment); the chain goes back from there.
-void FindChain(StoreLayout& layout) {
-  auto& segments = layout.segments;
+// The index of the valid Link with the highest (epoch, segment); size() if none is valid.
+size_t NewestLink(const std::vector<SegmentFile>& segments) {
   size_t newest = segments.size();
   for (size_t i = 0; i < segments.size(); ++i) {
     if (!segments[i].link.has_value()) continue;
@@ -109,15 +108,34 @@ void FindChain(StoreLayout& layout) {
       newest = i;
     }
   }
-  if (newest == segments.size()) return;
-  layout.oldest = segments[newest].link->oldest;
-  if (layout.mark.mark.has_value()) {
-    layout.oldest = std::max(layout.oldest, layout.mark.mark->oldest);
-  }
-  layout.chain_end = newest + 1;
-  layout.chain_begin = newest;
-  while (layout.chain_begin > 0 && segments[layout.chain_begin - 1].id >= layout.oldest) {
-    --layout.chain_begin;
+  return newest;
+}
+
+// The chain goes back from the newest Link. Segments behind it that MARK knows of belong to it too:
+// their Links fail, which is damage.
+void FindChain(StoreLayout& layout) {
+  auto& segments = layout.segments;
+  if (segments.empty()) return;
+  const size_t newest = NewestLink(segments);
+  const bool linked = newest < segments.size();
+  const std::optional<Mark>& mark = layout.mark.mark;
+  layout.oldest = linked ? segments[newest].link->oldest : SegmentId();
+  if (mark.has_value()) layout.oldest = std::max(layout.oldest, mark->oldest);
+
+  const auto first_at = [&](SegmentId id) {
+    return static_cast<size_t>(std::lower_bound(segments.begin(), segments.end(), id,
+                                                [](const SegmentFile& file, SegmentId wanted) {
+                                                  return file.id < wanted;
+                                                }) -
+                               segments.begin());
+  };
+  layout.chain_begin = linked ? std::min(newest, first_at(layout.oldest)) : first_at(layout.oldest);
+  layout.chain_end = linked ? newest + 1 : layout.chain_begin;
+  SegmentId known = linked ? segments[newest].id : segments.back().id;
+  if (mark.has_value()) known = mark->end_segment;
+  while (layout.chain_end < segments.size() && segments[layout.chain_end].id <= known &&
+         segments[layout.chain_end].header.has_value()) {
+    ++layout.chain_end;
   }
   // Where both of its own blocks fail, the Link behind it still tells a segment's life.
   for (size_t i = layout.chain_begin; i + 1 < layout.chain_end; ++i) {
@@ -136,17 +154,21 @@ SegmentState StateOf(const StoreLayout& layout, size_t index) {
   return file.link.has_value() ? SegmentState::kDead : SegmentState::kVoid;
 }
 
-std::optional<Damage> DamageInChain(const StoreLayout& layout, size_t index) {
+// Whether another file stands where the Link behind it wants one.
+bool IsImpostor(const StoreLayout& layout, size_t index) {
+  if (index + 1 >= layout.chain_end) return false;
   const SegmentFile& file = layout.segments[index];
-  if (index + 1 < layout.chain_end) {
-    const SegmentFile& successor = layout.segments[index + 1];
-    const std::optional<Link>& link = successor.link;
-    if (successor.id == file.id + 1 && link.has_value() &&
-        (link->previous != file.id || link->previous_life != file.life.stamp)) {
-      return SegmentDamage(file, fmt::format("it is not the file that segment {} follows, but an "
-                                             "older or a foreign copy",
-                                             successor.id));
-    }
+  const SegmentFile& successor = layout.segments[index + 1];
+  if (successor.id != file.id + 1 || !successor.link.has_value()) return false;
+  return successor.link->previous != file.id || successor.link->previous_life != file.life.stamp;
+}
+
+std::optional<Damage> DamageInChain(const SegmentFile& file) {
+  if (file.impostor) {
+    return SegmentDamage(file,
+                         fmt::format("it is not the file that segment {} follows, but an older "
+                                     "or a foreign copy",
+                                     file.id + 1));
   }
   if (file.link.has_value()) return std::nullopt;
   if (file.header.has_value()) return SegmentDamage(file, "its Link fails its check");
@@ -170,7 +192,8 @@ void FindSegmentDamage(StoreLayout& layout) {
                                 .reason = "the file is missing"});
     }
     expected = file.id + 1;
-    if (std::optional<Damage> damage = DamageInChain(layout, i); damage.has_value()) {
+    file.impostor = IsImpostor(layout, i);
+    if (std::optional<Damage> damage = DamageInChain(file); damage.has_value()) {
       layout.damages.push_back(*std::move(damage));
     }
   }
@@ -190,7 +213,9 @@ std::optional<Damage> MarkDamage(const StoreLayout& layout) {
     if (!mark->newest && !mark->end_segment) return std::nullopt;
     return damaged(fmt::format("segments up to {} were in use, but there are none", mark->newest));
   }
-  if (!layout.has_chain()) return damaged("none of the segments has a Link that passes its check");
+  if (NewestLink(layout.segments) == layout.segments.size()) {
+    return damaged("none of the segments has a Link that passes its check");
+  }
   if (mark->end_segment > layout.newest().id) {
     return damaged(
         fmt::format("the records up to LSN {} end in segment {}, but the newest with a "
@@ -290,6 +315,23 @@ uint64_t RecordedEnd(const StoreLayout& layout, size_t index) {
       return successor.link->previous_end;
   }
   return file.segment_bytes;
+}
+
+std::string QuarantineName(const StoreNames& names, const std::string& name) {
+  const size_t folder = name.rfind('/') + 1;  // 0: none
+  const std::string base = name.substr(0, folder) + kQuarantinePrefix + name.substr(folder);
+  const auto taken = [&](const std::string& candidate) {
+    return std::find(names.quarantine.begin(), names.quarantine.end(), candidate) !=
+           names.quarantine.end();
+  };
+  std::string candidate = base;
+  for (int copy = 2; taken(candidate); ++copy) candidate = fmt::format("{}.{}", base, copy);
+  return candidate;
+}
+
+bool IsRestated(const StoreLayout& layout) {
+  const SegmentFile& oldest = layout.segments[layout.chain_begin];
+  return oldest.link.has_value() && !oldest.link->previous && oldest.id > SegmentId(1);
 }
 
 Status DamageStatus(const Damage& damage) {

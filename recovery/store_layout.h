@@ -41,6 +41,8 @@ struct SegmentFile {
   std::optional<Link> link;    // if it is valid
   GroupHeader link_header;     // likewise
   SegmentState state = SegmentState::kBad;
+  bool impostor =
+      false;  // in the place of a chain segment, but not the file that its successor follows
   std::string name() const { return SegmentFileName(id); }
 };
 
@@ -57,6 +59,7 @@ struct StoreLayout {
   // What refuses the open, in the order of the files.
   std::vector<Damage> damages;
 
+  // Without damages every segment of the chain has its Link.
   bool has_chain() const { return chain_begin < chain_end; }
   const SegmentFile& newest() const { return segments[chain_end - 1]; }
   // Whether the same files with the same lives stand there: if not, somebody writes.
@@ -70,6 +73,11 @@ StatusOr<StoreLayout> ReadLayout(Storage& storage);
 
 // Where the records of a chain segment end: recorded by its successor's Link, otherwise its size.
 uint64_t RecordedEnd(const StoreLayout& layout, size_t index);
+
+// A name for `name` in quarantine that is not taken yet.
+std::string QuarantineName(const StoreNames& names, const std::string& name);
+// Whether a repair began this chain: what is older than it goes to quarantine, it is not removed.
+bool IsRestated(const StoreLayout& layout);
 
 // As an open would refuse it.
 Status DamageStatus(const Damage& damage);

@@ -161,22 +161,37 @@ class SegmentWalk {
                         .epoch = batch.header.epoch,
                         .batch_records = batch.header.records,
                         .live = live};
-    ByteView rest = batch.records;
+    bool sound = true;
     const auto bad = [&](const Status& status) {
+      sound = false;
       if (live) {
         Report(batch.offset, batch.header.length, told.lsn, told.lsn, std::string(Message(status)));
       }
     };
+    ByteView rest = batch.records;
     for (; told.index < batch.header.records; ++told.index) {
       told.lsn = batch.header.first_lsn + told.index;
       const StatusOr<RawRecord> raw = TakeRecord(rest);
-      if (!raw.ok()) return bad(raw.status());
+      if (!raw.ok()) {
+        bad(raw.status());
+        rest = {};
+        break;
+      }
       told.raw = *raw;
       const Status decoded = DecodeRecord(*raw).status();
       if (decoded.code() == StatusCode::kDataLoss) bad(decoded);
       if (live || options_.dead_records) visitor_.OnRecord(told);
     }
     if (!rest.empty()) bad(DataLoss("{} bytes behind the last record of a batch", rest.size()));
+    if (live || options_.dead_records) {
+      visitor_.OnBatch({.ref = told.ref,
+                        .first_lsn = batch.header.first_lsn,
+                        .last_lsn = batch.header.last_lsn(),
+                        .epoch = batch.header.epoch,
+                        .live = live,
+                        .sound = sound,
+                        .records = batch.records});
+    }
   }
 
   // Nothing can be read at `offset`. Returns the next place where a group header passes, or the
@@ -285,7 +300,7 @@ class Surveyor {
     const StoreLayout& layout = view_.layout;
     const SegmentFile& file = layout.segments[index];
     const bool chained = file.state == SegmentState::kChain;
-    SegmentWalk::Bounds bounds{.chained = chained && !ended_};
+    SegmentWalk::Bounds bounds{.chained = chained && !ended_ && !file.impostor};
     SegmentSurvey segment{.name = file.name(),
                           .id = file.id,
                           .state = file.state,
@@ -419,6 +434,7 @@ class Surveyor {
     if (layout.has_chain()) report_.newest = layout.newest().id;
     if (view_.evidence.has_value()) {
       report_.proved_lsn = view_.evidence->proved();
+      report_.horizon_lsn = view_.evidence->rules.horizon;
       report_.engine_time = view_.evidence->engine_time;
     }
     bool torn = layout.mark.slot_bad;

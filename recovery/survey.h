@@ -58,6 +58,16 @@ struct SurveyedRecord {
   RawRecord raw;  // borrowed for the call
 };
 
+// One batch whose bytes pass their checks, as it stands.
+struct SurveyedBatch {
+  RecordRef ref;
+  Lsn first_lsn, last_lsn;
+  uint32_t epoch = 0;
+  bool live = true;   // as in SurveyedRecord
+  bool sound = true;  // every record in it decodes, or is of a type that is not known
+  ByteView records;   // borrowed for the call
+};
+
 struct Damage {
   std::string file;   // "MARK", "journal/…"
   SegmentId segment;  // none for MARK
@@ -79,13 +89,15 @@ struct TornTail {
 };
 
 // All calls come in the order of the files, and inside a segment in the order of offsets: OnMark,
-// then for each file OnSegment, followed by its OnRecord and OnDamage.
+// then for each file OnSegment, followed by its OnRecord and OnBatch, and then its OnDamage.
 class SurveyVisitor {
  public:
   virtual ~SurveyVisitor() = default;
   virtual void OnMark(const MarkView& mark) { (void)mark; }
   virtual void OnSegment(const SegmentSurvey& segment) { (void)segment; }
   virtual void OnRecord(const SurveyedRecord& record) { (void)record; }
+  // After its records.
+  virtual void OnBatch(const SurveyedBatch& batch) { (void)batch; }
   virtual void OnDamage(const Damage& damage) { (void)damage; }
 };
 
@@ -111,6 +123,7 @@ struct SurveyReport {
   uint64_t bytes = 0;         // read
   Lsn last_lsn;               // newest live record
   Lsn proved_lsn;             // up to here the disk proves what was confirmed
+  Lsn horizon_lsn;            // up to here everything must be there
   SegmentId oldest, newest;
   Epoch epoch;  // highest in MARK and Links
   absl::Duration engine_time;

@@ -45,7 +45,7 @@ TEST(OpenerRefusalTest, DamageIsNamedAndNoByteIsChanged) {
        .named = "0000000000000001.seg"},
       {.what = "the newest Link",
        .apply = [](SimDisk& d) { Flip(d, Name(2), kSegmentHeaderBytes + 100); },
-       .named = "segment 2"},
+       .named = "0000000000000002.seg"},
       {.what = "header and Link",
        .apply =
            [](SimDisk& d) {

@@ -29,6 +29,8 @@ constexpr size_t kDepthMax = 32;
 // cannot overflow.
 constexpr unsigned kInFlightMax = 64;
 constexpr int kSubmitRetriesMax = 1000;
+// A sleeper looks this often whether the queue failed meanwhile: a ring that fails cannot wake it.
+constexpr absl::Duration kLookAgain = absl::Seconds(1);
 
 Status RingError(int error, std::string_view action) {
   return Unavailable(Detail::kIo, "io_uring: {}: {} (errno {})", action,
@@ -230,6 +232,7 @@ void UringWriteQueue::SubmitRing() {
       std::this_thread::yield();
       continue;
     }
+    in_flight_ -= io_uring_sq_ready(&ring_);  // These never left.
     failure_ = RingError(-taken, "submitting writes");
     return;
   }
@@ -248,10 +251,10 @@ StatusOr<Completion> UringWriteQueue::WaitOne(absl::Duration timeout) {
       if (lone_.has_value()) continue;  // It came while nobody held the lock.
       waiting_ = true;                  // From here on a batch goes to the ring, which wakes us.
     }
-    const int error = WaitForRing(std::max(left, absl::ZeroDuration()));
+    const int error = WaitForRing(std::clamp(left, absl::ZeroDuration(), kLookAgain));
     MutexLock lock(mu_);
     waiting_ = false;
-    if (error == 0 || error == EINTR) continue;
+    if (error == 0 || error == EINTR || (error == ETIME && left > kLookAgain)) continue;
     if (error == ETIME) return absl::DeadlineExceededError("no batch completed in time");
     failure_ = RingError(error, "waiting for writes");
   }

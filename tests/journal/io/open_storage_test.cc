@@ -1,17 +1,12 @@
 #include "journal/io/open_storage.h"
 
 #include <gtest/gtest.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <array>
 #include <cerrno>
-#include <cstddef>
 
 #include "tests/support/child_process.h"
+#include "tests/support/deny_system_call.h"
 #include "tests/support/recording_log.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -19,17 +14,6 @@
 
 namespace holdfast {
 namespace {
-
-// From now on the system call fails with `error`, as in a container.
-void Deny(unsigned number, unsigned error) {
-  std::array filter = {sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                       sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-                       sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-                       sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
-  CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-  CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
-}
 
 std::string FallsBackToldOnce(const std::string& path) {
   RecordingLog log;
@@ -64,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(SystemCalls, DeniedUringTest,
 TEST_P(DeniedUringTest, AutoFallsBackToPosixAndSaysSoOnce) {
   const TempDir dir;
   EXPECT_EQ(InChild([&] {
-              Deny(GetParam().first, GetParam().second);
+              DenySystemCall(GetParam().first, GetParam().second);
               return FallsBackToldOnce(dir.path());
             }),
             "");
@@ -74,7 +58,7 @@ TEST_P(DeniedUringTest, AutoFallsBackToPosixAndSaysSoOnce) {
 TEST_P(DeniedUringTest, UringFailsWithTheReason) {
   const TempDir dir;
   EXPECT_EQ(InChild([&] {
-              Deny(GetParam().first, GetParam().second);
+              DenySystemCall(GetParam().first, GetParam().second);
               return FailsIfAskedForUring(dir.path());
             }),
             "");

@@ -1,11 +1,15 @@
 // Killed with writes in flight: what io_uring adds to the dangers of a restart.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <csignal>
+#include <thread>
 
 #include "tests/journal/io/storage_cases.h"
 #include "tests/support/child_process.h"
+#include "tests/support/deny_system_call.h"
 
 namespace holdfast {
 namespace {
@@ -64,6 +68,50 @@ TEST_P(KilledWriterTest, TheLockIsFreeOnlyWhenTheLastWriteHasLanded) {
     for (int look = 0; look < 3; ++look) ASSERT_EQ(Snapshot(*file) == at_grant, true);
   }
   RecordProperty("lock_refused", std::to_string(refused));
+}
+
+class FailedRingTest : public StorageTest {
+ protected:
+  // A ring that stops working: every batch that it has or gets is told as unknown, and the end does
+  // not hang.
+  std::string BreakTheRing() {
+    storage_ = *OpenUringStorage(dir_.path(), {});  // A ring belongs to the process that made it.
+    auto file = Open("file");
+    CHECK(file->WriteZeros(8192).ok());
+    auto queue = *storage_->NewWriteQueue();
+    const AlignedBuffer a = Filled(4096, 'a');
+    const WriteOp op{.file = file.get(), .bytes = a.view()};
+    const WriteBatch batch{.id = 1, .kind = WriteKind::kPlain, .writes = {&op, 1}};
+    DenySystemCall(SYS_io_uring_enter, EIO);
+    if (queue->Submit(batch).code() != StatusCode::kUnavailable) return "first submit";
+    if (queue->WaitOne(absl::InfiniteDuration()).status().code() != StatusCode::kUnavailable) {
+      return "wait";
+    }
+    if (queue->Submit(batch).code() != StatusCode::kUnavailable) return "second submit";
+    return "";
+  }
+  // The waiter sleeps in the kernel when the other thread finds the ring broken.
+  std::string BreakTheRingUnderASleeper() {
+    storage_ = *OpenUringStorage(dir_.path(), {});
+    auto file = Open("file");
+    auto queue = *storage_->NewWriteQueue();
+    std::thread waiter([&] {
+      CHECK(queue->WaitOne(absl::InfiniteDuration()).status().code() == StatusCode::kUnavailable);
+    });
+    const AlignedBuffer a = Filled(4096, 'a');
+    const WriteOp op{.file = file.get(), .bytes = a.view()};
+    DenySystemCall(SYS_io_uring_enter, EIO);
+    const Status status = queue->Submit({.id = 1, .kind = WriteKind::kPlain, .writes = {&op, 1}});
+    waiter.join();
+    return status.code() == StatusCode::kUnavailable ? "" : status.ToString();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kernel, FailedRingTest, testing::Values(StorageCase::kUring), CaseName);
+
+// Proves: G3
+TEST_P(FailedRingTest, ABrokenRingIsToldToSubmitterAndWaiter) {
+  EXPECT_EQ(InChild([&] { return BreakTheRing(); }), "");
+  EXPECT_EQ(InChild([&] { return BreakTheRingUnderASleeper(); }), "");
 }
 
 }  // namespace

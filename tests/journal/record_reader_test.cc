@@ -1,0 +1,104 @@
+#include "journal/record_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "journal/segment.h"
+#include "tests/sim/sim_storage.h"
+#include "tests/support/group_builder.h"
+#include "tests/support/status_matchers.h"
+
+namespace holdfast {
+namespace {
+
+class RecordReaderTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(storage_.MakeFolder(kJournalFolder)); }
+
+  // A segment with one batch of two records, 10 and 11.
+  RecordRef Write(uint64_t id) {
+    SegmentHeader header;
+    header.segment = SegmentId(id);
+    header.segment_bytes = kSegmentBytesMin;
+    header.salt = 3;
+    header.life = 100 + id;
+    StatusOr<Segment> segment = PrepareSegment(storage_, header);
+    CHECK_OK(segment.status());
+    CHECK_OK(PublishSegment(storage_, *segment));
+    std::string records;
+    EncodeRecord(OffsetAdvance{.topic = "a", .next = id}, records);
+    EncodeRecord(OffsetAdvance{.topic = "b", .next = id + 1000}, records);
+    GroupBuilder group(segment->life(), kFirstGroupOffset, Lsn(10));
+    group.Add(records, 2);
+    CHECK_OK(segment->file->WriteAt(kFirstGroupOffset, group.Build(Lsn(), Lsn())));
+    return {.segment = static_cast<uint32_t>(id),
+            .offset = kFirstGroupOffset + kGroupHeaderBytes,
+            .length = static_cast<uint32_t>(kBatchHeaderBytes + records.size())};
+  }
+  uint64_t ValueOf(const std::string& record) {
+    ByteView bytes = AsBytes(record);
+    return std::get<OffsetAdvance>(DecodeRecord(TakeRecord(bytes).value()).value()).next;
+  }
+
+  SimStorage storage_;
+  RecordReader reader_{storage_, /*files_max=*/4};
+};
+
+TEST_F(RecordReaderTest, EachRecordOfABatchIsReadByItsNumber) {
+  const RecordRef ref = Write(1);
+  EXPECT_EQ(ValueOf(reader_.Read(ref, Lsn(10)).value()), 1u);
+  EXPECT_EQ(ValueOf(reader_.Read(ref, Lsn(11)).value()), 1001u);
+}
+
+// Proves: G4 D6
+TEST_F(RecordReaderTest, AnotherNumberOrPlaceIsNeverShown) {
+  const RecordRef ref = Write(1);
+  EXPECT_FAILS(reader_.Read(ref, Lsn(9)), kDataLoss, kDamage);
+  EXPECT_FAILS(reader_.Read(ref, Lsn(12)), kDataLoss, kDamage);
+  RecordRef shifted = ref;
+  shifted.offset += 8;
+  EXPECT_FAILS(reader_.Read(shifted, Lsn(10)), kDataLoss, kDamage);
+}
+
+// Proves: G4 G5
+TEST_F(RecordReaderTest, AnyFlippedByteOfABatchIsDamage) {
+  const RecordRef ref = Write(1);
+  for (uint32_t at = 0; at < ref.length; ++at) {
+    SimDisk disk = storage_.disk();
+    const std::string contents = disk.Contents(SegmentFileName(SegmentId(1)));
+    const std::byte flipped = std::byte(contents[ref.offset + at]) ^ std::byte{4};
+    disk.Damage(SegmentFileName(SegmentId(1)), ref.offset + at, {&flipped, 1});
+    SimStorage damaged(std::move(disk));
+    RecordReader reader(damaged, 4);
+    EXPECT_FAILS(reader.Read(ref, Lsn(10)), kDataLoss, kDamage);
+  }
+}
+
+// Proves: G4
+TEST_F(RecordReaderTest, AReadErrorIsNeitherDamageNorAbsence) {
+  const RecordRef ref = Write(1);
+  storage_.SetFault(SimFault{.at = storage_.operations() + 1, .only = SimCall::kReadAt});
+  EXPECT_FAILS(reader_.Read(ref, Lsn(10)), kUnavailable, kIo);
+  storage_.SetFault(std::nullopt);
+  EXPECT_OK(reader_.Read(ref, Lsn(10)));
+}
+
+TEST_F(RecordReaderTest, DescriptorsAreKeptAndBounded) {
+  std::vector<RecordRef> refs;
+  for (uint64_t id = 1; id <= 6; ++id) refs.push_back(Write(id));
+  uint64_t opens = 0;
+  storage_.SetObserver([&](const SimOperation& operation, const SimDisk&) {
+    opens += operation.call == SimCall::kOpenFile;
+  });
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < 4; ++i) EXPECT_OK(reader_.Read(refs[i], Lsn(10)));
+  }
+  EXPECT_EQ(opens, 4u);
+  EXPECT_OK(reader_.Read(refs[4], Lsn(10)));  // the one that was not read for longest goes
+  EXPECT_OK(reader_.Read(refs[3], Lsn(10)));
+  EXPECT_EQ(opens, 5u);
+  EXPECT_OK(reader_.Read(refs[0], Lsn(10)));
+  EXPECT_EQ(opens, 6u);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,89 @@
+#include "holdfast/store_factory.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "holdfast/engine.h"
+#include "tests/sim/sim_clock.h"
+#include "tests/support/status_matchers.h"
+
+namespace holdfast {
+namespace {
+
+TEST(StoreFactoryTest, MakesAllThreeStores) {
+  SimClock clock;
+  ASSERT_OK_AND_ASSIGN(const SharedStores stores, MakeSharedStores({}, clock));
+  EXPECT_NE(stores.subscriptions, nullptr);
+  EXPECT_NE(stores.sessions, nullptr);
+  EXPECT_NE(stores.tasks, nullptr);
+}
+
+// Proves: S6, W2
+TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
+  const struct {
+    std::string setting;
+    std::function<void(SharedStoreOptions&)> spoil;
+  } kCases[] = {
+      // A cluster never starts on a store that is private to one process.
+      {"shared.backend", [](auto& o) { o.cluster = true; }},
+      {"shared.backend",
+       [](auto& o) {
+         o.cluster = true;
+         o.backend = SharedBackend::kEmbeddedMeta;
+       }},
+      {"shared.backend", [](auto& o) { o.backend = SharedBackend::kEmbeddedMeta; }},
+      {"shared.meta_endpoints", [](auto& o) { o.backend = SharedBackend::kRemoteMeta; }},
+      {"shared.backend",
+       [](auto& o) {
+         o.backend = SharedBackend::kRemoteMeta;
+         o.meta_endpoints = {"http://localhost:2379"};
+       }},
+      {"shared.meta_endpoints", [](auto& o) { o.meta_endpoints = {"http://localhost:2379"}; }},
+      {"shared.backend", [](auto& o) { o.backend = static_cast<SharedBackend>(99); }},
+      {"shared.sessions.agent_ttl", [](auto& o) { o.sessions.agent_ttl = {}; }},
+      {"shared.sessions.session_idle_max",
+       [](auto& o) { o.sessions.session_idle_max = absl::InfiniteDuration(); }},
+      {"shared.tasks.pending_idle_max",
+       [](auto& o) { o.tasks.pending_idle_max = -absl::Seconds(1); }},
+      {"shared.tasks.terminal_kept", [](auto& o) { o.tasks.terminal_kept = {}; }},
+  };
+  SimClock clock;
+  for (const auto& wrong : kCases) {
+    SharedStoreOptions options;
+    wrong.spoil(options);
+    const auto stores = MakeSharedStores(options, clock);
+    EXPECT_FAILS(stores, kInvalidArgument, kNone) << wrong.setting;
+    EXPECT_TRUE(Message(stores.status()).starts_with(wrong.setting)) << stores.status().ToString();
+    // The engine hands the refusal on.
+    EXPECT_FAILS(Engine::Open({.backend = Backend::kMemory, .shared = options}), kInvalidArgument,
+                 kNone);
+  }
+}
+
+// Proves: W2
+TEST(StoreFactoryTest, TheTimeLimitsReachTheStores) {
+  SimClock clock;
+  SharedStoreOptions options;
+  options.sessions.agent_ttl = absl::Seconds(2);
+  options.sessions.session_idle_max = absl::Seconds(3);
+  options.tasks.pending_idle_max = absl::Seconds(4);
+  options.tasks.terminal_kept = absl::Seconds(5);
+  ASSERT_OK_AND_ASSIGN(const SharedStores stores, MakeSharedStores(options, clock));
+  ASSERT_OK(stores.sessions->RegisterAgent({.id = "a"}));
+  ASSERT_OK(stores.sessions->OpenSession({.id = "s"}));
+  ASSERT_OK(stores.tasks->Create({.id = "t"}));
+  clock.Advance(absl::Seconds(2));
+  EXPECT_EQ(stores.sessions->Expire()->agents.size(), 1u);
+  clock.Advance(absl::Seconds(1));
+  EXPECT_EQ(stores.sessions->Expire()->sessions.size(), 1u);
+  EXPECT_TRUE(stores.tasks->ExpireStale()->failed.empty());
+  clock.Advance(absl::Seconds(1));
+  EXPECT_EQ(stores.tasks->ExpireStale()->failed.size(), 1u);
+  clock.Advance(absl::Seconds(5));
+  EXPECT_EQ(stores.tasks->ExpireStale()->forgotten.size(), 1u);
+}
+
+}  // namespace
+}  // namespace holdfast

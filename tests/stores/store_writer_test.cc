@@ -1,0 +1,201 @@
+#include "stores/store_writer.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/stores/fake_stores.h"
+#include "tests/support/child_process.h"
+#include "tests/support/status_matchers.h"
+
+namespace holdfast {
+namespace {
+
+TEST(StoreWriterTest, AMutationIsOneBatchAndOneKick) {
+  FakeStores fake;
+  const Commit commit = fake.stores.Transact([](Transaction& t) {
+    t.PutDelivery(DeliveryFor("a"));
+    t.WriteOffset({"orders", "billing", 2}, 5);
+    t.RecordDeadLetter(DeadLetterFor("b"));
+  });
+  EXPECT_OK(commit.Wait());
+  EXPECT_TRUE(commit.changed());
+  EXPECT_EQ(commit.lsn(), 3u);
+  EXPECT_EQ(fake.sink.batches(), 1u);
+  EXPECT_EQ(fake.sink.kicks(), 1u);
+}
+
+TEST(StoreWriterTest, AnEmptyTransactionChangesNothing) {
+  FakeStores fake;
+  const Commit commit = fake.stores.Transact([](Transaction&) {});
+  EXPECT_OK(commit.Wait());
+  EXPECT_FALSE(commit.changed());
+  EXPECT_EQ(fake.sink.batches(), 0u);
+}
+
+// Proves: D3
+TEST(StoreWriterTest, ARefusedBatchLeavesNoTrace) {
+  FakeStores fake;
+  fake.sink.Refuse(Exhausted(Detail::kDiskFull, "no room"));
+  EXPECT_FAILS(fake.deliveries().Put(DeliveryFor("a")).Wait(), kResourceExhausted, kDiskFull);
+  EXPECT_EQ(fake.deliveries().Count(), 0u);
+  EXPECT_EQ(fake.sink.batches(), 0u);
+  EXPECT_EQ(fake.sink.kicks(), 0u);
+  fake.sink.Refuse(absl::OkStatus());
+  EXPECT_FAILS(fake.deliveries().Get("a"), kNotFound, kNone);
+  EXPECT_OK(fake.deliveries().Put(DeliveryFor("a")).Wait());
+}
+
+// Proves: D3
+TEST(StoreWriterTest, OneRefusedChangeRefusesAll) {
+  FakeStores fake;
+  const Commit commit = fake.stores.Transact([](Transaction& t) {
+    t.PutDelivery(DeliveryFor("a"));
+    t.WriteOffset({"orders", "billing", 2}, 5);
+    t.UpdateDelivery({.id = "nobody", .epoch = 1, .attempt = 1, .due = absl::Seconds(1)});
+  });
+  EXPECT_FAILS(commit.Wait(), kNotFound, kNone);
+  EXPECT_FALSE(commit.changed());
+  EXPECT_EQ(fake.sink.batches(), 0u);
+  EXPECT_EQ(fake.deliveries().Count(), 0u);
+  EXPECT_FAILS(fake.offsets().Read({"orders", "billing", 2}), kNotFound, kNone);
+}
+
+TEST(StoreWriterTest, ChangesAreJudgedInOrderAgainstWhatEarlierOnesLeave) {
+  FakeStores fake;
+  const Commit commit = fake.stores.Transact([](Transaction& t) {
+    t.PutDelivery(DeliveryFor("a"));
+    t.UpdateDelivery({.id = "a", .epoch = 4, .attempt = 1, .due = absl::Seconds(1)});
+    t.RemoveDelivery("a", Reason::kAcked);
+    t.RemoveDelivery("a", Reason::kAcked);  // dropped
+    t.WriteOffset({"orders", "billing", 2}, 5);
+    t.WriteOffset({"orders", "billing", 2}, 4);  // dropped
+    t.ForgetOffset({"orders", "billing", 2});
+    t.ForgetOffset({"orders", "billing", 2});  // dropped
+    t.WriteOffset({"orders", "billing", 2}, 3);
+    t.RecordDeadLetter(DeadLetterFor("a"));
+    t.RecordDeadLetter(DeadLetterFor("a", "other"));  // dropped
+    t.SourceSeen({"orders", 1, 2}, 0);
+    t.SourceSeen({"orders", 1, 2}, 0);  // dropped
+    t.SourceCursor({"orders", 1, 2}, 0);
+  });
+  EXPECT_OK(commit.Wait());
+  EXPECT_EQ(commit.lsn(), 9u);
+  EXPECT_EQ(fake.deliveries().Count(), 0u);
+  EXPECT_EQ(fake.offsets().Read({"orders", "billing", 2})->position, OffsetPosition(3));
+  EXPECT_EQ(fake.dead_letters().Get("a")->dead_letter.event, "event");
+
+  const Commit late = fake.stores.Transact([](Transaction& t) {
+    t.PutDelivery(DeliveryFor("b"));
+    t.RemoveDelivery("b", Reason::kAcked);
+    t.UpdateDelivery({.id = "b", .epoch = 4, .attempt = 1, .due = absl::Seconds(1)});
+  });
+  EXPECT_FAILS(late.Wait(), kNotFound, kNone);
+}
+
+TEST(StoreWriterTest, LargeTransactionsAreJudgedLikeSmallOnes) {
+  FakeStores fake;
+  const Commit commit = fake.stores.Transact([](Transaction& t) {
+    for (int i = 0; i < 1'000; ++i) t.PutDelivery(DeliveryFor("id-" + std::to_string(i)));
+    for (int i = 0; i < 1'000; i += 2) {
+      t.RemoveDelivery("id-" + std::to_string(i), Reason::kAcked);
+      t.RemoveDelivery("id-" + std::to_string(i), Reason::kAcked);
+    }
+  });
+  EXPECT_OK(commit.Wait());
+  EXPECT_EQ(commit.lsn(), 1'500u);
+  EXPECT_EQ(fake.deliveries().Count(), 500u);
+}
+
+// A no-op answers with the record that made it so.
+// Proves: A8
+TEST(StoreWriterTest, ANoOpRestsOnTheRecordThatMadeItSo) {
+  FakeStores fake;
+  Accept(fake.deliveries().Put(DeliveryFor("a")));                     // 1
+  const Commit removed = fake.deliveries().Remove({.id = "a"});        // 2
+  const Commit offset = fake.offsets().Write({"t", "c", 0}, 9);        // 3
+  const Commit dead = fake.dead_letters().Record(DeadLetterFor("d"));  // 4
+
+  const Commit removed_again = fake.deliveries().Remove({.id = "a"});
+  EXPECT_FALSE(removed_again.changed());
+  EXPECT_EQ(removed_again.lsn(), removed.lsn());
+  const Commit offset_again = fake.offsets().Write({"t", "c", 0}, 9);
+  EXPECT_FALSE(offset_again.changed());
+  EXPECT_EQ(offset_again.lsn(), offset.lsn());
+  const Commit dead_again = fake.dead_letters().Record(DeadLetterFor("d", "late"));
+  EXPECT_FALSE(dead_again.changed());
+  EXPECT_EQ(dead_again.lsn(), dead.lsn());
+  EXPECT_EQ(fake.sink.batches(), 4u);
+  EXPECT_FALSE(removed_again.confirmed());
+
+  // A refusal that rests on a removal is given away only when that removal is confirmed.
+  const Commit late =
+      fake.deliveries().Update({.id = "a", .epoch = 1, .attempt = 1, .due = absl::Seconds(1)});
+  EXPECT_EQ(late.lsn(), removed.lsn());
+  fake.sink.Poison();
+  EXPECT_FAILS(late.Wait(), kUnavailable, kUnknownOutcome);
+  EXPECT_FAILS(removed_again.Wait(), kUnavailable, kUnknownOutcome);
+  fake.sink.Confirm(Lsn(removed.lsn()));
+  EXPECT_FAILS(late.Wait(), kNotFound, kNone);
+  EXPECT_OK(removed_again.Wait());
+}
+
+// In one transaction, too: the answer to a batch whose records were all dropped.
+// Proves: A8
+TEST(StoreWriterTest, ABatchOfNoOpsRestsOnTheNewestOfTheirRecords) {
+  FakeStores fake;
+  Accept(fake.deliveries().Put(DeliveryFor("a")));
+  Accept(fake.offsets().Write({"t", "c", 0}, 9));
+  const Commit removed = fake.deliveries().Remove({.id = "a"});
+  const Commit again = fake.stores.Transact([](Transaction& t) {
+    t.RemoveDelivery("a", Reason::kAcked);
+    t.WriteOffset({"t", "c", 0}, 9);
+  });
+  EXPECT_FALSE(again.changed());
+  EXPECT_EQ(again.lsn(), removed.lsn());
+  EXPECT_EQ(fake.sink.batches(), 3u);
+}
+
+TEST(StoreWriterTest, NothingEverWrittenNeedsNoConfirmation) {
+  FakeStores fake;
+  const Commit removed = fake.deliveries().Remove({.id = "nobody"});
+  EXPECT_FALSE(removed.changed());
+  EXPECT_TRUE(removed.confirmed());
+  fake.sink.Poison();
+  EXPECT_OK(removed.Wait());
+}
+
+// Puts and retries must not eat the reserve that acknowledgements live on.
+TEST(StoreWriterTest, OnlyWhatEndsStateMayUseTheReserve) {
+  FakeStores fake;
+  Accept(fake.deliveries().Put(DeliveryFor("a")));
+  EXPECT_EQ(fake.sink.claim(), Claim::kGrow);
+  Accept(fake.deliveries().Update({.id = "a", .epoch = 1, .attempt = 1, .due = absl::Seconds(1)}));
+  EXPECT_EQ(fake.sink.claim(), Claim::kGrow);
+  Accept(fake.stores.Transact([](Transaction& t) {
+    t.RemoveDelivery("a", Reason::kAcked);
+    t.WriteOffset({"t", "c", 0}, 1);
+    t.SourceCursor({"t", 0, 0}, 1);
+  }));
+  EXPECT_EQ(fake.sink.claim(), Claim::kShrink);
+  Accept(fake.dead_letters().Record(DeadLetterFor("d")));
+  EXPECT_EQ(fake.sink.claim(), Claim::kGrow);
+  Accept(fake.dead_letters().Purge("d"));
+  EXPECT_EQ(fake.sink.claim(), Claim::kShrink);
+}
+
+// Proves: G9
+TEST(StoreWriterTest, AForkedChildIsRefused) {
+  FakeStores fake;
+  EXPECT_EQ(InChild([&] {
+              const Status put = fake.deliveries().Put(DeliveryFor("a")).Wait();
+              if (DetailOf(put) != Detail::kLocked) return put.ToString();
+              if (fake.sink.batches() != 0) return std::string("it was appended");
+              return std::string();
+            }),
+            "");
+  EXPECT_OK(fake.deliveries().Put(DeliveryFor("a")).Wait());
+}
+
+}  // namespace
+}  // namespace holdfast

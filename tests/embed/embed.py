@@ -59,7 +59,7 @@ def main():
         # The host's own build: nothing of the surrounding one may reach it but the compiler.
         for variable in ("MESONINTROSPECT", "MESON_BUILD_ROOT", "MESON_SOURCE_ROOT", "DESTDIR"):
             os.environ.pop(variable, None)
-        setup = ["meson", "setup", "build", "--force-fallback-for=holdfast", "--buildtype=debug",
+        setup = ["meson", "setup", "build", "--force-fallback-for=holdfast", "--buildtype=plain",
                  "-Dholdfast:tools=false", "-Dholdfast:bench=false", "-Dholdfast:tests=false",
                  "-Dholdfast:sim=false"]
         report.step("a host configures with the tree as its subproject", setup, folder)

@@ -58,10 +58,10 @@ CommitWaiters::Wakes CommitWaiters::TakeWakes() { return std::exchange(wakes_, W
 
 void CommitWaiters::Wake(const Wakes& wakes) {
   for (uint64_t left = wakes.all; left != 0; left &= left - 1) {
-    places_[std::countr_zero(left)].word.notify_all();
+    FutexWakeAll(places_[std::countr_zero(left)].word);
   }
   for (uint64_t left = wakes.one & ~wakes.all; left != 0; left &= left - 1) {
-    places_[std::countr_zero(left)].word.notify_one();
+    FutexWakeOne(places_[std::countr_zero(left)].word);
   }
 }
 

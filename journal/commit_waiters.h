@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "journal/base/futex.h"
 #include "journal/commit_queue.h"
 
 namespace holdfast {
@@ -25,7 +26,8 @@ class CommitWaiters {
   Ticket Enter(GroupNumber group);
   // Returns when the place was woken since Enter.
   void Sleep(const Ticket& ticket) {
-    places_[ticket.place].word.wait(ticket.word, std::memory_order_acquire);
+    std::atomic<uint32_t>& word = places_[ticket.place].word;
+    while (word.load(std::memory_order_acquire) == ticket.word) FutexWait(word, ticket.word);
   }
   // It woke up and is not satisfied.
   void Leave(const Ticket& ticket);

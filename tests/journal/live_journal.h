@@ -67,7 +67,7 @@ class LiveJournal {
     const BatchDraft draft = Draft(values, padding);
     Lsn last;
     {
-      MutexLock lock(mu_);
+      MutexLock lock(journal_->sequencer());
       const Status reserved = journal_->Reserve(draft.batch_bytes(), claim);
       if (!reserved.ok()) return Commit(reserved);
       last = journal_->Append(draft) + (values.size() - 1);

@@ -84,8 +84,8 @@ class WriteQueue {
   virtual ~WriteQueue() = default;
 
   // Starts the batch. A short write is completed at the right offset before it counts.
-  // Durable: kPlain not. kDurable its own ranges only, when it completes. kFlush names one file (one
-  //          op without bytes) and covers the writes to it that had completed before Submit.
+  // Durable: kPlain not. kDurable its own ranges only, when it completes. kFlush names one file
+  //          (one op without bytes) and covers the writes to it that had completed before Submit.
   // Owns:    borrows the bytes (not the span of ops) until the batch completes.
   // Errors:  kResourceExhausted kLimit  depth_max() batches are out; nothing was started
   //          kUnavailable               the queue itself failed, see WaitOne; may be written or not
@@ -99,8 +99,8 @@ class WriteQueue {
 
   // How many batches may be out.
   virtual size_t depth_max() const = 0;
-  // Whether batches that are out make progress side by side. False: one after the other, so that few
-  // and big ones are better.
+  // Whether batches that are out make progress side by side. False: one after the other, so that
+  // few and big ones are better.
   virtual bool overlaps() const { return true; }
 };
 

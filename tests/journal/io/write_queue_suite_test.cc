@@ -249,13 +249,7 @@ TEST_P(WriteQueueSuite, ABatchOutlivesTheThreadThatSubmittedIt) {
   }
 }
 
-class WriteQueueDeathSuite : public WriteQueueSuite {
- protected:
-  void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    WriteQueueSuite::SetUp();
-  }
-};
+using WriteQueueDeathSuite = WriteQueueSuite;
 INSTANTIATE_TEST_SUITE_P(Queues, WriteQueueDeathSuite,
                          testing::Values(StorageCase::kPosix, StorageCase::kUring,
                                          StorageCase::kSimulated),

@@ -100,6 +100,16 @@ bool IsRecordTypeName(std::string_view name) {
   return false;
 }
 
+// The parser alone would take a negative number for a very large one.
+const CLI::Validator& WholeNumber() {
+  static const auto& validator = *new CLI::Validator(
+      [](std::string& word) {
+        return ParseNumber(word).has_value() ? std::string() : "not a whole number: " + word;
+      },
+      "");
+  return validator;
+}
+
 std::string Examples(std::string_view lines) {
   return "Examples:\n" + std::string(lines) + "\n" + kExitCodes + "\n";
 }
@@ -149,6 +159,7 @@ void CommandLine::AddWriterOptions(CLI::App& command) {
       ->check(CLI::Range(0, 10'000))
       ->capture_default_str();
   command.add_option("--segment-bytes", writer_.segment_bytes, "size of new journal files")
+      ->check(WholeNumber())
       ->capture_default_str();
 }
 
@@ -167,8 +178,8 @@ void CommandLine::AddReadCommands() {
               "  holdfast dump /var/lib/app/state --follow --json | grep delivery-remove\n",
               [this] { return FetchDump(); });
   dump.add_option("DIR", dump_.directory, kDirectoryHelp)->required();
-  dump.add_option("--from", dump_.from, "first LSN");
-  dump.add_option("--to", dump_.to, "last LSN");
+  dump.add_option("--from", dump_.from, "first LSN")->check(WholeNumber());
+  dump.add_option("--to", dump_.to, "last LSN")->check(WholeNumber());
   dump.add_option("--type", dump_.type, "only records of this type, e.g. delivery-put");
   dump.add_option("--key", dump_.key,
                   "only records with this id, topic or client (base64:… for any bytes)");
@@ -189,13 +200,14 @@ void CommandLine::AddReadCommands() {
               "  holdfast get /var/lib/app/state offset orders billing 3\n"
               "  holdfast get /var/lib/app/state delivery 1-9f0c2a77-42 --payload > event\n"
               "  holdfast get /var/lib/app/state dead-letter 1-9f0c2a77-42 --json\n"
-              "  holdfast get /var/lib/app/state offset base64:/wA= -- -odd- 0\n",
+              "  holdfast get /var/lib/app/state -- offset base64:/wA= -odd- 0\n",
               [this] { return FetchGet(); });
   get.add_option("DIR", get_.directory, kDirectoryHelp)->required();
   get.add_option(
          "WHAT", get_words_,
          "offset TOPIC CLIENT PARTITION, delivery ID or dead-letter ID (base64:… for any bytes)")
-      ->required();
+      ->required()
+      ->expected(2, 4);
   get.add_flag("--payload", get_.payload, "the event itself; with --json beside the other fields");
   get.add_flag("--json", get_.json, kJsonHelp);
 
@@ -231,15 +243,21 @@ void CommandLine::AddWriteCommands() {
               "  holdfast workload /tmp/s --seed 8 --ops 5000 --io posix --segment-bytes 65536\n",
               [this] { return FetchWorkload(); });
   workload.add_option("DIR", workload_.directory, kDirectoryHelp)->required();
-  workload.add_option("--seed", workload_.seed, "chooses the operations")->capture_default_str();
-  workload.add_option("--ops", workload_.operations, "operations to do")->capture_default_str();
+  workload.add_option("--seed", workload_.seed, "chooses the operations")
+      ->check(WholeNumber())
+      ->capture_default_str();
+  workload.add_option("--ops", workload_.operations, "operations to do")
+      ->check(WholeNumber())
+      ->capture_default_str();
   workload.add_option("--threads", workload_.threads, "callers")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   workload.add_option("--acks", workload_.acks, "append what became durable to this file");
   workload.add_option("--event-bytes", workload_.event_bytes, "size of most events")
+      ->check(WholeNumber())
       ->capture_default_str();
   workload.add_option("--pending", workload_.pending, "deliveries in flight to aim at")
+      ->check(WholeNumber())
       ->capture_default_str();
   AddWriterOptions(workload);
   workload.add_flag("--json", workload_.json, kJsonHelp);
@@ -272,6 +290,7 @@ void CommandLine::AddWriteCommands() {
   demo.add_option("--repeat", demo_.repeat, "times through the events; 0: until there are 2000")
       ->capture_default_str();
   demo.add_option("--seed", demo_.seed, "chooses acknowledgements and kill moments")
+      ->check(WholeNumber())
       ->capture_default_str();
   AddWriterOptions(demo);
   demo.add_option("--report-to", demo_.report_to)->group("");  // Hidden: the child's descriptor.

@@ -13,6 +13,7 @@
 
 #include "journal/base/mutex.h"
 #include "journal/base/seeded_rng.h"
+#include "stores/engine_options.h"
 #include "tools/command.h"
 #include "tools/demo_audit.h"
 #include "tools/demo_work.h"
@@ -179,7 +180,9 @@ class Demo {
         absl::ToDoubleMilliseconds(recovery.duration), recovery.records, recovery.segments,
         recovery.torn_bytes, recovery.copied_records);
     std::string offsets;
-    for (const uint64_t next : round.offsets) offsets += fmt::format(" {}", next);
+    for (size_t i = 0; i < round.offsets.size(); ++i) {
+      offsets += fmt::format(" {}={}", DemoWork::ClientName(i), round.offsets[i]);
+    }
     console_.out << fmt::format("  the store holds {} pending deliveries; offsets{}\n",
                                 round.pending, offsets);
     console_.out << fmt::format(

@@ -6,6 +6,7 @@
 
 #include "journal/base/json.h"
 #include "journal/format/records_text.h"
+#include "stores/engine_options.h"
 #include "tools/command.h"
 #include "tools/damage_printer.h"
 #include "tools/store_access.h"

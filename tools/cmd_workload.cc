@@ -12,6 +12,7 @@
 #include "journal/base/mutex.h"
 #include "journal/base/seeded_rng.h"
 #include "journal/format/records_text.h"
+#include "stores/engine_options.h"
 #include "tools/acks_file.h"
 #include "tools/command.h"
 #include "tools/in_flight.h"

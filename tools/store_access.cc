@@ -34,8 +34,4 @@ StatusOr<std::unique_ptr<Storage>> OpenFilesForWriting(const std::string& direct
   return OpenStorage(directory, {.io = io, .create = false, .log = &log});
 }
 
-const char* DurabilityName(Durability durability) {
-  return durability == Durability::kSynced ? "synced" : "written";
-}
-
 }  // namespace holdfast

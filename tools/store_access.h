@@ -24,7 +24,4 @@ StatusOr<std::unique_ptr<Storage>> OpenFilesForReading(const std::string& direct
 StatusOr<std::unique_ptr<Storage>> OpenFilesForWriting(const std::string& directory, IoBackend io,
                                                        LogSink& log);
 
-// "synced" or "written".
-const char* DurabilityName(Durability durability);
-
 }  // namespace holdfast

@@ -102,7 +102,9 @@ TEST_P(WorkloadKillTest, NothingToldIsLostAndNothingEndedComesBack) {
       ASSERT_NO_FATAL_FAILURE(KillInTheMiddle(*workload, rng, kGrowthMax));
       EXPECT_EQ(workload->Wait().signal, SIGKILL);
       ASSERT_NO_FATAL_FAILURE(ExpectNoDamage());
-      if (rng.OneIn(2)) ASSERT_NO_FATAL_FAILURE(ExpectAllThere());
+      if (rng.OneIn(2)) {
+        ASSERT_NO_FATAL_FAILURE(ExpectAllThere());
+      }
     }
     ASSERT_NO_FATAL_FAILURE(ExpectAllThere());
   }

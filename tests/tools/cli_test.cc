@@ -58,6 +58,9 @@ TEST(CliTest, UnknownWordsAndValuesFail) {
            {"workload", "d", "--durability", "none"},
            {"workload", "d", "--threads", "0"},
            {"workload", "d", "--ops", "many"},
+           {"workload", "d", "--seed", "-1"},
+           {"workload", "d", "--segment-bytes", "-4096"},
+           {"workload", "d", "--pending", "1.5"},
            {"workload", "d", "--commit-interval", "10001"},
            {"check", "d"},
            {"demo", "--clients", "0"},
@@ -136,7 +139,7 @@ TEST(CliTest, NamesMayBeAnyBytes) {
   EXPECT_EQ(offset.topic, "");
   EXPECT_EQ(offset.client, std::string("\0\xff", 2));
   EXPECT_EQ(offset.partition, ~uint64_t{0});
-  EXPECT_EQ(Parsed<GetCommand>({"get", "d", "delivery", "--", "-x"}).id, "-x");
+  EXPECT_EQ(Parsed<GetCommand>({"get", "d", "--", "delivery", "-x"}).id, "-x");
   EXPECT_EQ(Parsed<GetCommand>({"get", "d", "dead-letter", "a b"}).kind, ValueKind::kDeadLetter);
 }
 

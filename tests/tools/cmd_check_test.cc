@@ -18,7 +18,7 @@ class CheckTest : public SmallStoreTest {
 
 // Proves: D1, D2
 TEST_F(CheckTest, AWorkloadIsAllThere) {
-  Work({"--threads", "2", "--event-bytes", "3000"});
+  Work({{"--threads", "2"}, {"--event-bytes", "3000"}});
   const ToolRun check = Check();
   EXPECT_EQ(check.exit_code, kExitOk) << check.out << check.err;
   EXPECT_NE(check.out.find("OK: nothing is missing"), std::string::npos) << check.out;

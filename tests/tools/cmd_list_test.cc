@@ -9,7 +9,7 @@ namespace {
 class ListTest : public SmallStoreTest {};
 
 TEST_F(ListTest, ListsWhatTheEngineHolds) {
-  Work({"--ops", "600"});
+  Work({{"--ops", "600"}});
   uint64_t deliveries = 0, offsets = 0, dead_letters = 0;
   {
     ASSERT_OK_AND_ASSIGN(const auto engine, OpenForWriting());

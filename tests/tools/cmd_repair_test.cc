@@ -19,7 +19,7 @@ TEST_F(RepairTest, AHealthyStoreNeedsNothing) {
 
 // Proves: G6
 TEST_F(RepairTest, ThePlanChangesNothingAndApplyingItDeletesNothing) {
-  Work({"--ops", "800"});
+  Work({{"--ops", "800"}});
   FlipByte(Segments()[1], 8192 + 200);
   const auto damaged = Snapshot(store_);
   const ToolRun plan = RunTool({"repair", store_});

@@ -66,7 +66,7 @@ TEST_F(VerifyTest, ATruncatedSegmentIsDamage) {
 }
 
 TEST_F(VerifyTest, AMissingSegmentIsDamage) {
-  Work({"--ops", "800"});
+  Work({{"--ops", "800"}});
   const std::vector<std::string> segments = Segments();
   ASSERT_GE(segments.size(), 3U);
   std::filesystem::remove(segments[1]);

@@ -13,7 +13,7 @@ class WorkloadTest : public SmallStoreTest {};
 
 // The choices of one thread depend on the seed alone, and so do the ids.
 TEST_F(WorkloadTest, OneSeedMakesOneWorkload) {
-  Work({"--seed", "7"});
+  Work({{"--seed", "7"}});
   const std::string first = ReadWholeFile(acks_);
   const TempDir other;
   const ToolRun run = RunTool({"workload", other.Sub("store"), "--acks", other.Sub("acks"), "--io",
@@ -28,7 +28,7 @@ TEST_F(WorkloadTest, OneSeedMakesOneWorkload) {
 }
 
 TEST_F(WorkloadTest, MixesAllKindsOfOperations) {
-  Work({"--ops", "2000", "--threads", "3"});
+  Work({{"--ops", "2000"}, {"--threads", "3"}});
   std::map<AckKind, uint64_t> kinds;
   ASSERT_OK(ReadAcksFile(acks_, [&](const AckLine& line) { ++kinds[line.kind]; }));
   for (const AckKind kind : {AckKind::kTry, AckKind::kPut, AckKind::kAck, AckKind::kDead}) {
@@ -39,9 +39,9 @@ TEST_F(WorkloadTest, MixesAllKindsOfOperations) {
 
 // Proves: O5, A1
 TEST_F(WorkloadTest, ALaterRunGoesOnWhereTheFirstEnded) {
-  Work({"--seed", "1"});
-  Work({"--seed", "1", "--threads", "4"});
-  Work({"--seed", "1", "--threads", "2", "--pending", "0"});
+  Work({{"--seed", "1"}});
+  Work({{"--seed", "1"}, {"--threads", "4"}});
+  Work({{"--seed", "1"}, {"--threads", "2"}, {"--pending", "0"}});
   const ToolRun check = RunTool({"check", store_, "--acks", acks_});
   EXPECT_EQ(check.exit_code, kExitOk) << check.out << check.err;
 }

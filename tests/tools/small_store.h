@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,12 +22,17 @@ class SmallStoreTest : public testing::Test {
  protected:
   static constexpr char kSegmentBytes[] = "65536";
 
-  // A workload with `extra` options that ends cleanly.
-  void Work(const std::vector<std::string>& extra = {}) {
-    std::vector<std::string> arguments = {
-        "workload",    store_,  "--acks", acks_,       "--io", "posix",         "--segment-bytes",
-        kSegmentBytes, "--ops", "300",    "--pending", "50",   "--event-bytes", "200"};
-    arguments.insert(arguments.end(), extra.begin(), extra.end());
+  // A workload that ends cleanly, with some options of its own.
+  void Work(const std::map<std::string, std::string>& own = {}) {
+    std::map<std::string, std::string> options = own;
+    options.insert({{"--acks", acks_},
+                    {"--io", "posix"},
+                    {"--segment-bytes", kSegmentBytes},
+                    {"--ops", "300"},
+                    {"--pending", "50"},
+                    {"--event-bytes", "200"}});
+    std::vector<std::string> arguments = {"workload", store_};
+    for (const auto& [name, value] : options) arguments.insert(arguments.end(), {name, value});
     const ToolRun run = RunTool(arguments);
     ASSERT_EQ(run.exit_code, kExitOk) << run.err;
     ASSERT_EQ(run.err, "");

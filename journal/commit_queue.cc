@@ -15,6 +15,9 @@ constexpr size_t kDepthForFew = 2;
 constexpr size_t kDepthForCallbacks = 4;
 constexpr uint64_t kFurtherGroupBytes = uint64_t{32} << 10;
 
+// Waking many callers takes longer than one rejoin wait.
+constexpr int kRejoinWaitsMax = 4;
+
 }  // namespace
 
 CommitQueue::CommitQueue(const CommitQueueOptions& options, const CommitPositions& start)
@@ -64,14 +67,23 @@ std::optional<CommitQueue::Step> CommitQueue::FlushStep() const {
   return Step{.kind = Step::Kind::kFlush, .segment = groups_.front().segment};
 }
 
-CommitQueue::Step CommitQueue::OpenGroupStep(absl::Duration now, const CommitDemand& demand) const {
+CommitQueue::Step CommitQueue::OpenGroupStep(absl::Duration now, const CommitDemand& demand) {
   const Step close{.kind = Step::Kind::kClose};
   if (Ripe(demand)) return close;
   if (write_due_ && now >= *write_due_ && writes_in_flight_ < options_.depth_max) return close;
   if (has_interval() || awaited_ == 0 || writes_in_flight_ >= WriteDepth(demand)) return {};
-  if (now >= awaited_until_) return close;
+  if (!StillRejoining(now)) return close;
   if (writes_in_flight_ > 0) return {};  // its completion is soon enough to look again
   return {.kind = Step::Kind::kHold, .until = awaited_until_};
+}
+
+bool CommitQueue::StillRejoining(absl::Duration now) {
+  if (now < awaited_until_) return true;
+  if (awaited_ == awaited_at_start_ || rejoin_waits_ >= kRejoinWaitsMax) return false;
+  awaited_at_start_ = awaited_;
+  awaited_until_ = now + options_.rejoin_wait;
+  ++rejoin_waits_;
+  return true;
 }
 
 bool CommitQueue::Ripe(const CommitDemand& demand) const {
@@ -130,7 +142,8 @@ void CommitQueue::OnSyncWanted() {
 
 void CommitQueue::OnReleased(size_t callers, absl::Duration until) {
   if (callers == 0 || options_.rejoin_wait == absl::ZeroDuration()) return;
-  awaited_ = callers;
+  awaited_ = awaited_at_start_ = callers;
+  rejoin_waits_ = 1;
   awaited_until_ = until;
 }
 

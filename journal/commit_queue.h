@@ -27,7 +27,8 @@ struct CommitQueueOptions {
   absl::Duration written_sync_interval =
       absl::Seconds(1);  // level written: longest time without sync
   // After a group completed: how long the callers that it released may take to come back with their
-  // next batch before a group closes without them. 0: not at all.
+  // next batch before a group closes without them; renewed a few times while
+  // they keep coming. 0: not at all.
   absl::Duration rejoin_wait;
   uint64_t group_bytes_full = uint64_t{256}
                               << 10;  // with an interval: a group of this size goes out
@@ -141,7 +142,8 @@ class CommitQueue {
   size_t WriteDepth(const CommitDemand& demand) const;
   void NoteTime(absl::Duration now);
   std::optional<Step> FlushStep() const;
-  Step OpenGroupStep(absl::Duration now, const CommitDemand& demand) const;
+  Step OpenGroupStep(absl::Duration now, const CommitDemand& demand);
+  bool StillRejoining(absl::Duration now);
   GroupNumber LastOfFrontSegment() const;
   void Advance();
 
@@ -167,7 +169,9 @@ class CommitQueue {
   std::optional<absl::Duration> sync_due_;
   std::optional<absl::Duration> write_due_;  // level written: the open group goes out
 
-  size_t awaited_ = 0;  // released callers that have not come back
+  size_t awaited_ = 0;           // released callers that have not come back
+  size_t awaited_at_start_ = 0;  // of the current wait
+  int rejoin_waits_ = 0;         // since they were released
   absl::Duration awaited_until_ = -absl::InfiniteDuration();
 };
 

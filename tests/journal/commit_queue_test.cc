@@ -132,13 +132,28 @@ TEST(CommitQueueTest, AGroupWaitsForReleasedCallersButNotForLong) {
   Queue q(WriteThrough());
   q.Append();
   q.queue.OnCompleted(q.Submit(Kind::kWrite));
-  q.queue.OnReleased(3, q.now + absl::Microseconds(40));
   q.Append();
+  q.queue.OnReleased(3, q.now + absl::Microseconds(40));
   EXPECT_FALSE(q.queue.Ripe(kManyBlocked));
   EXPECT_EQ(q.Next(kManyBlocked).kind, Kind::kHold);
   EXPECT_EQ(q.Next(kManyBlocked).until, q.now + absl::Microseconds(40));
   q.now += absl::Microseconds(40);
   EXPECT_EQ(q.Next(kManyBlocked).kind, Kind::kWrite);
+}
+
+TEST(CommitQueueTest, TheWaitIsRenewedWhileCallersComeBackButNotForEver) {
+  Queue q(WriteThrough());
+  q.Append();
+  q.queue.OnCompleted(q.Submit(Kind::kWrite));
+  q.queue.OnReleased(100, q.now + absl::Microseconds(40));
+  int waits = 0;
+  for (; q.queue.open_group() == 2; ++waits) {
+    ASSERT_LT(waits, 100);
+    q.Append();
+    if (q.Next(kManyBlocked).kind == Kind::kHold) q.now += absl::Microseconds(40);
+  }
+  EXPECT_GT(waits, 2);
+  EXPECT_LT(waits, 10);
 }
 
 TEST(CommitQueueTest, AGroupClosesWhenAllReleasedCallersAreBack) {

@@ -1,8 +1,23 @@
 #include "tools/store_access.h"
 
 #include "journal/io/open_storage.h"
+#include "recovery/survey.h"
 
 namespace holdfast {
+namespace {
+
+class NewestSegment final : public SurveyVisitor {
+ public:
+  void OnSegment(const SegmentSurvey& segment) override {
+    if (segment.newest && segment.segment_bytes > 0) bytes_ = segment.segment_bytes;
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_ = EngineOptions().segment_bytes;
+};
+
+}  // namespace
 
 StatusOr<std::unique_ptr<Engine>> OpenForReading(const std::string& directory, LogSink& log) {
   EngineOptions options;
@@ -23,6 +38,13 @@ EngineOptions OptionsForWriting(const std::string& directory, const WriterOption
   options.lock_wait = writer.lock_wait;
   options.log = &log;
   return options;
+}
+
+StatusOr<uint64_t> SegmentBytesOf(Storage& storage) {
+  NewestSegment newest;
+  ASSIGN_OR_RETURN(const SurveyReport report, Survey(storage, newest, {.records = false}));
+  (void)report;  // Only its visitor was wanted; damage is for the open to refuse.
+  return newest.bytes();
 }
 
 StatusOr<std::unique_ptr<Storage>> OpenFilesForReading(const std::string& directory, LogSink& log) {

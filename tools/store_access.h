@@ -19,6 +19,10 @@ StatusOr<std::unique_ptr<Engine>> OpenForReading(const std::string& directory, L
 EngineOptions OptionsForWriting(const std::string& directory, const WriterOptions& writer,
                                 LogSink& log);
 
+// Of the newest segment that the store uses: who only looks after a store makes more of its size,
+// not of the default one, which may be more than its disk has. Errors: as Survey
+StatusOr<uint64_t> SegmentBytesOf(Storage& storage);
+
 // The files of a store, for those who look at bytes: read only, or to change them.
 StatusOr<std::unique_ptr<Storage>> OpenFilesForReading(const std::string& directory, LogSink& log);
 StatusOr<std::unique_ptr<Storage>> OpenFilesForWriting(const std::string& directory, IoBackend io,

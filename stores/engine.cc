@@ -75,7 +75,7 @@ class JournalEngine final : public TickingEngine {
   Storage& storage_;
   SharedStores shared_;
   const ForkGuard fork_guard_;
-  Mutex sequencer_;
+  Mutex sequencer_;  // Orders all records and guards the state of every store.
   LocalStores stores_;
   std::unique_ptr<Journal> journal_;               // null if read-only
   std::unique_ptr<ReadOnlyJournal> read_journal_;  // null if writing
@@ -127,7 +127,7 @@ Status JournalEngine::StartReadOnly() {
   ASSIGN_OR_RETURN(ReadStore read, OpenReadOnly(storage_, stores_.machines()));
   report_ = read.report;
   BeginBoot(read.identity, read.engine_time);
-  read_journal_ = std::make_unique<ReadOnlyJournal>(storage_, sequencer_);
+  read_journal_ = std::make_unique<ReadOnlyJournal>(storage_, read.identity.salt, sequencer_);
   stores_.Attach(*read_journal_, fork_guard_, LimitsOf(options_));
   stores_.AddTo(report_);
   LogStart();

@@ -209,10 +209,14 @@ def check_names(tree):
 
 
 def check_dropped_results(tree):
-    for path in tree.sources():
-        for number, line in enumerate(tree.text(path).splitlines(), 1):
-            if re.search(r"\(void\)\s*(?!sizeof)[\w:.>*-]+\(", line) and not re.search(r"//\s*\w", line):
-                yield f"{path}:{number}: (void) without a reason on the same line"
+    for path in tree.sources(*PRODUCT):
+        lines = tree.text(path).splitlines()
+        for number, line in enumerate(lines, 1):
+            if not re.search(r"\(void\)\s*(?!sizeof)[\w:.>*-]+\(", line):
+                continue
+            end = next(i for i in range(number - 1, len(lines)) if ";" in lines[i])
+            if not any(re.search(r"//\s*\w", text) for text in lines[number - 1:end + 1]):
+                yield f"{path}:{number}: (void) without a reason beside it"
 
 
 def check_mirrors(tree):

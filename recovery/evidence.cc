@@ -130,9 +130,19 @@ StatusOr<Evidence> GatherEvidence(Storage& storage, const StoreLayout& layout) {
   return Gatherer(storage, layout).Run();
 }
 
+Status Changing(const Storage& storage, const Status& met) {
+  return Unavailable(Detail::kIo, "{}: a writer changes the store while it is read ({}); try again",
+                     storage.display_path(), Message(met));
+}
+
 bool HasChanged(Storage& storage, const StoreLayout& layout) {
   const StatusOr<StoreLayout> now = ReadLayout(storage);
   return !now.ok() || !now->SameAs(layout);
+}
+
+bool ChainHasChanged(Storage& storage, const StoreLayout& layout) {
+  const StatusOr<StoreLayout> now = ReadLayout(storage);
+  return !now.ok() || !now->KeepsChainOf(layout);
 }
 
 StatusOr<StoreView> ReadView(Storage& storage) {
@@ -140,10 +150,11 @@ StatusOr<StoreView> ReadView(Storage& storage) {
     const bool last = attempt == kViewAttempts;
     StatusOr<StoreLayout> layout = ReadLayout(storage);
     if (!layout.ok()) {
-      // A file that was listed and then gone, or an empty directory?
-      if (last || layout.status().code() != StatusCode::kNotFound) return layout.status();
+      if (layout.status().code() != StatusCode::kNotFound) return layout.status();
+      // An empty directory, or a file that was listed and then gone?
       ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage));
       if (names.segments.empty()) return layout.status();
+      if (last) return Changing(storage, layout.status());
       continue;
     }
     StoreView view{.layout = *std::move(layout), .evidence = std::nullopt};
@@ -157,7 +168,8 @@ StatusOr<StoreView> ReadView(Storage& storage) {
       view.evidence = *std::move(evidence);
       return view;
     }
-    if (last || evidence.status().code() != StatusCode::kNotFound) return evidence.status();
+    if (evidence.status().code() != StatusCode::kNotFound) return evidence.status();
+    if (last) return Changing(storage, evidence.status());
   }
 }
 

@@ -48,9 +48,13 @@ struct StoreView {
   std::optional<Evidence> evidence;  // none: there is no chain (yet), or the layout is damaged
 };
 // Beside a live writer it looks again, a bounded number of times, if files changed under it.
-// Errors: as ReadLayout
+// Errors: as ReadLayout; kUnavailable  they kept changing
 StatusOr<StoreView> ReadView(Storage& storage);
-// Whether the store has changed since: then an error met meanwhile may not be one.
+// Whether anything has changed since, MARK too: then damage seen meanwhile may have been none.
 bool HasChanged(Storage& storage, const StoreLayout& layout);
+// Whether a segment of the chain is gone or has another life: then so may what was read from it.
+bool ChainHasChanged(Storage& storage, const StoreLayout& layout);
+// The error for a reader that met `met` because of that.
+Status Changing(const Storage& storage, const Status& met);
 
 }  // namespace holdfast

@@ -54,7 +54,7 @@ void LockTaker::Pause() {
   const absl::Duration left = clock_.Until(std::min(deadline_, clock_.Now() + kPause));
   if (left <= absl::ZeroDuration()) return;
   // A wait that nobody ends early: the only way to let time pass that keeps to the given clock.
-  Mutex mu;
+  Mutex mu;  // Guards nothing.
   CondVar never;
   MutexLock lock(mu);
   never.WaitFor(mu, left);

@@ -325,12 +325,8 @@ StatusOr<ReadStore> ReadOnce(Storage& storage, const StateMachines& machines) {
   const StatusOr<ReplayOutcome> outcome =
       Replay(storage, layout, *view.evidence, machines, ReplayScope::kAll);
   if (!outcome.ok()) {
-    if (outcome.status().code() == StatusCode::kUnavailable || !HasChanged(storage, layout)) {
-      return outcome.status();
-    }
-    return Unavailable(Detail::kIo,
-                       "{}: a writer changed the store while it was read ({}); try again",
-                       storage.display_path(), Message(outcome.status()));
+    return ChainHasChanged(storage, layout) ? Changing(storage, outcome.status())
+                                            : outcome.status();
   }
   const Link& link = *layout.newest().link;
   read.report = ReportOf(layout, *outcome);

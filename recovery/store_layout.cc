@@ -307,6 +307,16 @@ bool StoreLayout::SameAs(const StoreLayout& other) const {
                     same);
 }
 
+bool StoreLayout::KeepsChainOf(const StoreLayout& before) const {
+  const auto kept = [&](const SegmentFile& old) {
+    return std::any_of(segments.begin(), segments.end(), [&](const SegmentFile& file) {
+      return file.id == old.id && file.life.stamp == old.life.stamp;
+    });
+  };
+  return std::all_of(before.segments.begin() + static_cast<ptrdiff_t>(before.chain_begin),
+                     before.segments.begin() + static_cast<ptrdiff_t>(before.chain_end), kept);
+}
+
 uint64_t RecordedEnd(const StoreLayout& layout, size_t index) {
   const SegmentFile& file = layout.segments[index];
   if (index + 1 < layout.chain_end) {

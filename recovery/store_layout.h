@@ -64,6 +64,8 @@ struct StoreLayout {
   const SegmentFile& newest() const { return segments[chain_end - 1]; }
   // Whether the same files with the same lives stand there: if not, somebody writes.
   bool SameAs(const StoreLayout& other) const;
+  // Whether every segment of the chain of `before` is still there, in the same life.
+  bool KeepsChainOf(const StoreLayout& before) const;
 };
 
 // Errors: kNotFound            nothing there: no store was ever begun

@@ -261,6 +261,11 @@ class Surveyor {
     for (const std::string& name : view_.layout.names.quarantine) {
       RETURN_IF_ERROR(SurveyAside(name, SegmentState::kQuarantine));
     }
+    // An open was fine with what the walk then found damaged: was it another file by then?
+    if (report_.damages > 0 && report_.open_status.ok() &&
+        ChainHasChanged(storage_, view_.layout)) {
+      return Changing(storage_, DataLoss("{} damages", report_.damages));
+    }
     Conclude();
     return std::move(report_);
   }
@@ -287,8 +292,7 @@ class Surveyor {
         outcome_ = *std::move(outcome);
         return absl::OkStatus();
       }
-      const bool stands = attempt == kReplayAttempts || !HasChanged(storage_, view_.layout);
-      if (!stands) continue;
+      if (attempt < kReplayAttempts && ChainHasChanged(storage_, view_.layout)) continue;
       const StatusCode code = report_.open_status.code();
       return code == StatusCode::kDataLoss || code == StatusCode::kFailedPrecondition
                  ? absl::OkStatus()

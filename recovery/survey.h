@@ -138,7 +138,7 @@ struct SurveyOptions {
 // tail. Memory: one group, and 8 bytes per group of the two newest segments. Errors: kNotFound no
 // store here
 //         kFailedPrecondition  kNewerFormat, kForeign
-//         kUnavailable         a read failed
+//         kUnavailable         a read failed, or a writer that restarted took files away meanwhile
 // Damage is not an error: it is in the report.
 StatusOr<SurveyReport> Survey(Storage& storage, SurveyVisitor& visitor,
                               const SurveyOptions& options);

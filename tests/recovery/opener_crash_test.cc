@@ -54,7 +54,7 @@ TEST(OpenerCrashTest, ACrashInRecoveryChangesNothing) {
   first.store().Append({1, 2});
   first.store().Rotate(*first.storage);
   first.store().Append({1});
-  (void)first.store().Prepare(*first.storage);
+  (void)first.store().Prepare(*first.storage);  // only its file matters
   const auto open = [](SimStorage& storage) {
     RecordingMachine machine;
     ASSERT_OK(StoreBuilder::Open(storage, machine, 2));
@@ -90,7 +90,7 @@ TEST(OpenerCrashTest, AnyFailedOperationLeavesAStoreThatOpens) {
     SimStorage storage(disk);
     storage.SetFault(SimFault{.at = at});
     RecordingMachine machine;
-    (void)StoreBuilder::Open(storage, machine).status();  // a failed clean-up costs space only
+    (void)StoreBuilder::Open(storage, machine).status();  // some failures cost space only
     if (!storage.fault_was_met()) break;
     storage.SetFault(std::nullopt);
     const SimDisk left = storage.disk();

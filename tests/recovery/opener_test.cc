@@ -217,7 +217,7 @@ TEST(OpenerTest, FilesOutsideTheChainAreFreed) {
   Boot first{SimDisk()};
   first.store().AppendSynced({1});
   first.store().Rotate(*first.storage);
-  (void)first.store().Prepare(*first.storage);
+  (void)first.store().Prepare(*first.storage);  // only its file matters
   Boot second{first.Killed()};
   ASSERT_OK(second.status);
   EXPECT_EQ(second.storage->disk().Names(),

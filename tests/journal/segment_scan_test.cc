@@ -1,0 +1,137 @@
+#include "journal/segment_scan.h"
+
+#include <gtest/gtest.h>
+
+#include "journal/format/segment_header.h"
+#include "tests/sim/sim_storage.h"
+#include "tests/support/group_builder.h"
+#include "tests/support/status_matchers.h"
+
+namespace holdfast {
+namespace {
+
+constexpr Life kLife{.salt = 7, .segment = 3, .stamp = 99};
+constexpr uint64_t kBytes = uint64_t{8} << 20;
+
+class SegmentScanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    StatusOr<std::unique_ptr<File>> file = storage_.OpenFile("segment", OpenMode::kCreate);
+    ASSERT_OK(file);
+    file_ = *std::move(file);
+    ASSERT_OK(file_->WriteZeros(kBytes));
+    ASSERT_OK(window_.Open(*file_));
+  }
+  // A group of one batch whose record carries `fill` bytes; returns its length.
+  uint64_t Put(uint64_t offset, uint64_t lsn, size_t fill, Lsn synced = Lsn()) {
+    const std::string text(fill, 'x');
+    GroupBuilder group(kLife, offset, Lsn(lsn));
+    group.AddRecord(OffsetAdvance{.topic = text, .client = "c", .next = lsn});
+    const std::vector<std::byte> bytes = group.Build(synced, synced);
+    CHECK_OK(file_->WriteAt(offset, bytes));
+    return bytes.size();
+  }
+
+  SimStorage storage_{SimDisk()};
+  std::unique_ptr<File> file_;
+  ReadWindow window_;
+};
+
+TEST_F(SegmentScanTest, AWindowShowsAnyPlaceAndLength) {
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{4095}, kReadAheadBytes - 10, kBytes - 3}) {
+    ASSERT_OK(file_->WriteAt(offset, AsBytes("abc")));
+  }
+  ASSERT_OK(window_.Open(*file_));
+  for (const uint64_t offset : {kBytes - 3, uint64_t{4095}, kReadAheadBytes - 10, uint64_t{0}}) {
+    ASSERT_OK_AND_ASSIGN(const ByteView bytes, window_.At(offset, 3));
+    EXPECT_EQ(AsText(bytes), "abc") << offset;
+  }
+  ASSERT_OK_AND_ASSIGN(const ByteView long_one, window_.At(100, 3 * kReadAheadBytes));
+  EXPECT_EQ(long_one.size(), 3 * kReadAheadBytes);
+}
+
+TEST_F(SegmentScanTest, AWindowEndsWithItsFile) {
+  ASSERT_OK_AND_ASSIGN(const ByteView tail, window_.At(kBytes - 10, 100));
+  EXPECT_EQ(tail.size(), 10u);
+  ASSERT_OK_AND_ASSIGN(const ByteView behind, window_.At(kBytes, 100));
+  EXPECT_TRUE(behind.empty());
+  ASSERT_OK(file_->Truncate(5000));  // beside a live writer
+  ASSERT_OK_AND_ASSIGN(const ByteView shrunk, window_.At(4096, 4096));
+  EXPECT_EQ(shrunk.size(), 904u);
+}
+
+TEST_F(SegmentScanTest, AFailedReadLeavesNothingBehind) {
+  ASSERT_OK(window_.At(0, 10));
+  storage_.SetFault(SimFault{.at = 1, .only = SimCall::kReadAt});
+  EXPECT_FALSE(window_.At(4 * kReadAheadBytes, 10).ok());
+  storage_.SetFault(std::nullopt);
+  ASSERT_OK_AND_ASSIGN(const ByteView again, window_.At(4 * kReadAheadBytes, 10));
+  EXPECT_EQ(again.size(), 10u);
+}
+
+TEST_F(SegmentScanTest, AGroupIsReadWithItsHeader) {
+  const uint64_t length = Put(kFirstGroupOffset, 5, 10'000);
+  ASSERT_OK_AND_ASSIGN(const GroupOnDisk group,
+                       ReadGroup(window_, kLife, kFirstGroupOffset, kBytes, Lsn(5)));
+  EXPECT_TRUE(group.readable);
+  EXPECT_FALSE(group.headerless);
+  EXPECT_EQ(group.header.length, length);
+  EXPECT_EQ(group.bytes.size(), length);
+}
+
+TEST_F(SegmentScanTest, AGroupIsReadWithoutItsHeaderIfABatchSpeaksForItself) {
+  for (const size_t fill : {10u, 10'000u, 3'000'000u}) {
+    SCOPED_TRACE(fill);
+    Put(kFirstGroupOffset, 5, fill);
+    ASSERT_OK(file_->WriteAt(kFirstGroupOffset, std::vector<std::byte>(kGroupHeaderBytes)));
+    ASSERT_OK(window_.Open(*file_));
+    ASSERT_OK_AND_ASSIGN(const GroupOnDisk group,
+                         ReadGroup(window_, kLife, kFirstGroupOffset, kBytes, Lsn(5)));
+    EXPECT_EQ(group.shape, Shape::kNoStamp);
+    ASSERT_TRUE(group.readable && group.headerless);
+    BatchCursor cursor(group.bytes, group.header, kLife, kFirstGroupOffset);
+    ASSERT_EQ(cursor.Next(), BatchCursor::Step::kBatch);
+    EXPECT_EQ(cursor.batch().header.first_lsn, Lsn(5));
+    // Nobody who does not know the LSN finds it.
+    ASSERT_OK_AND_ASSIGN(const GroupOnDisk unasked,
+                         ReadGroup(window_, kLife, kFirstGroupOffset, kBytes, Lsn()));
+    EXPECT_FALSE(unasked.readable);
+  }
+}
+
+TEST_F(SegmentScanTest, WhatIsNoGroupIsNotReadable) {
+  // Zeros; old bytes that claim a huge batch; no room for a header.
+  for (const uint64_t offset : {kFirstGroupOffset, kFirstGroupOffset + kBlockBytes, kBytes}) {
+    if (offset == kFirstGroupOffset + kBlockBytes) {
+      ASSERT_OK(file_->WriteAt(offset + kGroupHeaderBytes, AsBytes("\xff\xff\xff\x00 garbage")));
+      ASSERT_OK(window_.Open(*file_));
+    }
+    ASSERT_OK_AND_ASSIGN(const GroupOnDisk group,
+                         ReadGroup(window_, kLife, offset, kBytes, Lsn(1)));
+    EXPECT_FALSE(group.readable);
+    EXPECT_EQ(group.shape, Shape::kNoStamp);
+  }
+  EXPECT_LE(window_.bytes_read(), 2 * kReadAheadBytes);
+}
+
+TEST_F(SegmentScanTest, ATraceFindsEveryHeaderAlsoBehindHoles) {
+  uint64_t offset = kFirstGroupOffset;
+  offset += Put(offset, 1, 10);
+  const uint64_t second = offset;
+  offset += Put(offset, 2, 9'000, Lsn(1));
+  offset += 3 * kBlockBytes;  // a hole
+  const uint64_t third = offset;
+  offset += Put(offset, 3, 10, Lsn(2));
+  ASSERT_OK(file_->WriteAt(offset, AsBytes({reinterpret_cast<const char*>(&kLife.stamp), 8})));
+  ASSERT_OK(window_.Open(*file_));
+  ASSERT_OK_AND_ASSIGN(const SegmentTrace trace, TraceSegment(window_, kLife, kBytes));
+  ASSERT_EQ(trace.groups.size(), 3u);
+  EXPECT_EQ(trace.groups[1].offset, second);
+  EXPECT_EQ(trace.last_group(), third);
+  EXPECT_EQ(trace.groups[2].synced, Lsn(2));
+  EXPECT_EQ(trace.highest_lsn, Lsn(3));
+  EXPECT_EQ(trace.stamped_end, offset + kBlockBytes);  // a torn header counts as written
+}
+
+}  // namespace
+}  // namespace holdfast

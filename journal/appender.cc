@@ -65,7 +65,7 @@ Status Appender::MakeRoom(uint64_t batch_bytes, Claim claim) {
     committer_.WantSync();
     committer_.DriveUntil([&] {
       committer_.mu().AssertHeld();
-      return UnsyncedFits(batch_bytes);
+      return UnsyncedFits(batch_bytes) || committer_.stopping();
     });
     return absl::OkStatus();
   }
@@ -77,7 +77,7 @@ Status Appender::MakeRoom(uint64_t batch_bytes, Claim claim) {
   if (groups.outgoing_count() >= kOutgoingMax) {
     committer_.DriveUntil([&] {
       committer_.mu().AssertHeld();
-      return groups.outgoing_count() < kOutgoingMax;
+      return groups.outgoing_count() < kOutgoingMax || committer_.stopping();
     });
     return absl::OkStatus();
   }
@@ -98,7 +98,7 @@ Status Appender::AwaitSegments(Claim claim, bool rotating) {
   parts_.upkeep.MakeSegments();
   const auto known = [&] {
     committer_.mu().AssertHeld();
-    return MayUse(claim, rotating) || !segments.shortage().ok();
+    return MayUse(claim, rotating) || !segments.shortage().ok() || committer_.stopping();
   };
   if (!known()) committer_.DriveUntil(known);
   if (MayUse(claim, rotating) || segments.shortage().ok()) return absl::OkStatus();

@@ -12,6 +12,8 @@ constexpr absl::Duration kStaleAfter = absl::Milliseconds(2);
 constexpr int kQuietTurns = 50;
 // With an interval nobody waits for a single write: completions are collected this often.
 constexpr absl::Duration kCollectAfter = absl::Milliseconds(1);
+// A reaper looks up so often: what it waits for may have failed to be submitted.
+constexpr absl::Duration kReapAtMost = absl::Milliseconds(100);
 
 CommitPositions StartPositions(const SegmentSet& segments, Lsn last) {
   return {.appended = last,
@@ -136,7 +138,7 @@ void GroupCommitter::Tick() {
   mu_.Lock();
   do {
     StartAll();
-  } while (queue_.in_flight() > 0 && !poisoned() && Reap(absl::InfiniteDuration()));
+  } while (queue_.in_flight() > 0 && !poisoned() && Reap(kReapAtMost));
   mu_.Unlock();
   RunCallbacks();
 }
@@ -278,7 +280,7 @@ void GroupCommitter::Submit(const CommitQueue::Step& step) {
 bool GroupCommitter::Reap(absl::Duration timeout) {
   SetReaping(true);
   mu_.Unlock();
-  const StatusOr<Completion> completion = disk_->WaitOne(timeout);
+  const StatusOr<Completion> completion = disk_->WaitOne(std::min(timeout, kReapAtMost));
   mu_.Lock();
   SetReaping(false);
   if (!completion.ok()) {
@@ -324,7 +326,7 @@ void GroupCommitter::OnCompleted(uint64_t id) {
 bool GroupCommitter::Lead(const CommitQueue::Step& step) {
   if (reaping_) return false;
   if (queue_.in_flight() > 0) {
-    Reap(absl::InfiniteDuration());
+    Reap(kReapAtMost);
   } else if (step.kind == CommitQueue::Step::Kind::kHold) {
     Hold(step.until);
   } else if (submitting_) {
@@ -418,7 +420,7 @@ void GroupCommitter::IntervalTurn() {
   if (!reaping_ && queue_.in_flight() > 0) {
     if (needed_now) {
       committer_reaping_ = true;
-      Reap(absl::InfiniteDuration());
+      Reap(kReapAtMost);
       committer_reaping_ = false;
       return;
     }
@@ -426,6 +428,8 @@ void GroupCommitter::IntervalTurn() {
     }
   }
   const absl::Duration soon = clock_.Now() + kCollectAfter;
+  // While the open group's interval runs, appends need not wake it.
+  committer_asleep_ = !groups_.has_batches();
   SleepUntil(queue_.in_flight() > 0 ? soon : std::max(soon, queue_.DueAt()));
 }
 
@@ -450,9 +454,9 @@ void GroupCommitter::WriteThroughTurn() {
     HandOver();
     committer_wanted_ = false;  // by itself
   }
-  // Longer sleeps end with the next append (OnAppended).
   const absl::Duration soon = clock_.Now() + kStaleAfter;
-  SleepUntil(quiet_turns_ > kQuietTurns ? std::max(soon, queue_.DueAt()) : soon);
+  committer_asleep_ = quiet_turns_ > kQuietTurns;
+  SleepUntil(committer_asleep_ ? std::max(soon, queue_.DueAt()) : soon);
 }
 
 bool GroupCommitter::HasSomething(const CommitQueue::Step& step) const {
@@ -461,16 +465,13 @@ bool GroupCommitter::HasSomething(const CommitQueue::Step& step) const {
 
 void GroupCommitter::SleepUntil(absl::Duration deadline) {
   if (!committer_wanted_ && !stopping_) {
-    const absl::Duration left = clock_.Until(deadline);
-    const bool for_ever = deadline == absl::InfiniteDuration();
-    committer_asleep_ = for_ever || left > kStaleAfter;
-    if (for_ever) {
+    if (deadline == absl::InfiniteDuration()) {
       committer_wake_.Wait(mu_);
     } else {
-      committer_wake_.WaitFor(mu_, left);
+      committer_wake_.WaitFor(mu_, clock_.Until(deadline));
     }
-    committer_asleep_ = false;
   }
+  committer_asleep_ = false;
   committer_wanted_ = false;
 }
 

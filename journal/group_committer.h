@@ -177,7 +177,7 @@ class GroupCommitter {
 
   CondVar committer_wake_;
   bool committer_wanted_ ABSL_GUARDED_BY(mu_) = false;
-  bool committer_asleep_ ABSL_GUARDED_BY(mu_) = false;  // for long: an append has to wake it
+  bool committer_asleep_ ABSL_GUARDED_BY(mu_) = false;  // until it is due, or an append comes
   bool committer_reaping_ ABSL_GUARDED_BY(mu_) = false;
   bool committer_led_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t seen_activity_ ABSL_GUARDED_BY(mu_) = 0;

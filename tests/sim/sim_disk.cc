@@ -260,6 +260,9 @@ void SimDisk::MakeDurable(FileState& file, uint64_t sequence_end) {
     } else {
       file.disk.Write(loose.place, *loose.bytes);
       sector_last[loose.place] = loose.sequence;
+      // Bytes that are on disk are inside the file, also where a failed sync lost its size.
+      const uint64_t end = std::min(loose.place + loose.bytes->size(), file.cache.size());
+      if (end > file.disk.size()) file.disk.SetSize(end);
     }
   }
   // Older versions of what is on disk now, lost ones too, can no longer come back.

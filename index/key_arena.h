@@ -11,7 +11,8 @@
 namespace holdfast {
 
 // A key takes its length + 2 bytes, rounded up to 4. Space of removed keys is used again for keys
-// of the same rounded length; it is given back when the arena goes. Threads: one at a time.
+// of the same rounded length; it is given back when the arena goes.
+// Threads: one at a time.
 class KeyArena {
  public:
   using Handle = uint32_t;

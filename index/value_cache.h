@@ -11,8 +11,8 @@ namespace holdfast {
 
 // Keyed by the slot number of a HashIndex; an entry is good for one version of the slot's value,
 // named by the LSN of the record that holds it. LSNs never repeat, so an entry of an earlier
-// version, or of an earlier key of the slot, can never be taken for a newer one. Threads: one at a
-// time.
+// version, or of an earlier key of the slot, can never be taken for a newer one.
+// Threads: one at a time.
 class ValueCache {
  public:
   struct Options {

@@ -18,7 +18,8 @@ struct PendingState {
 };
 
 // Small batches are searched one by one, large ones through a table. Keys borrow the bytes of the
-// batch. Threads: one at a time.
+// batch.
+// Threads: one at a time.
 class BatchOverlay {
  public:
   // Of which kind a key is; the same bytes in two spaces are two keys.

@@ -50,10 +50,9 @@ class [[nodiscard]] Commit {
 
   // Blocks until the level in force has reached lsn(). Does not shorten the commit interval.
   // Threads: any, but never inside a Then() callback.
-  // Errors:  kResourceExhausted, kFailedPrecondition, kInvalidArgument, kNotFound  refused: not
-  // written
-  //          kUnavailable  a write or sync failed: the outcome is unknown until the store is
-  //          reopened
+  // Errors:  what refused() says  it was not written, and never will be
+  //          kUnavailable         a write or sync failed: the outcome is unknown until the store is
+  //                               reopened
   absl::Status Wait() const {
     if (source_ == nullptr) return refused_;
     absl::Status reached = source_->WaitFor(lsn_);

@@ -66,14 +66,13 @@ class DeliveryStateStore {
  public:
   virtual ~DeliveryStateStore() = default;
 
-  // Stores the delivery; a live one of the same id is replaced. A put that is refused leaves no
-  // trace. Errors: kInvalidArgument    empty id, a name of 64 KiB or more, an offset above 2^63 - 2
+  // Stores the delivery; a live one of the same id is replaced. A refused put leaves no trace.
+  // Errors: kInvalidArgument    empty id, a name of 64 KiB or more, an offset above 2^63 - 2
   //         kResourceExhausted  the event is over the limit, or the disk is full
   virtual Commit Put(const Delivery& delivery) = 0;
 
-  // Errors: kNotFound  no live delivery of this id: a remove wins over a retry. Wait() says so only
-  // when
-  //                    the removal itself is confirmed
+  // Errors: kNotFound  no live delivery of this id: a remove wins over a retry. Wait() says so
+  //                    when the removal itself is confirmed, not before
   virtual Commit Update(const Reschedule& reschedule) = 0;
 
   // Ends the delivery. An unknown or ended id changes nothing; the answer then waits for the
@@ -82,15 +81,14 @@ class DeliveryStateStore {
 
   // Errors: kNotFound     no live delivery of this id
   //         kUnavailable  its bytes could not be read; try again. kPoisoned: the journal failed
-  //         before
-  //                       the newest change of this id was confirmed; reopen
+  //                       before the newest change of this id was confirmed; reopen
   //         kDataLoss     its bytes are damaged; run `holdfast verify`
   virtual absl::StatusOr<StoredDelivery> Get(std::string_view id) = 0;
 
   // Visits the deliveries live at the moment of the call, in no particular order, until `visit`
   // answers false. The visitor may mutate any store; what was removed meanwhile is not visited. One
-  // that cannot be read is left out and does not stop the others. Errors: as Get, for the first
-  // value that could not be read
+  // that cannot be read is left out and does not stop the others.
+  // Errors: as Get, for the first value that could not be read
   virtual absl::Status Iterate(const std::function<bool(const StoredDelivery&)>& visit) = 0;
 
   // Live deliveries now. O(1).

@@ -108,7 +108,8 @@ class Engine {
   // Blocks until everything written so far is confirmed.
   virtual absl::Status Flush() = 0;
   // Confirms what is written, marks the store clean and stops the threads. Mutations fail
-  // afterwards. Errors: kUnavailable  the journal is poisoned; the store is as after a kill
+  // afterwards; reads go on.
+  // Errors: kUnavailable  the journal is poisoned; the store is as after a kill
   virtual absl::Status Close() = 0;
 };
 

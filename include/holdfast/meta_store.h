@@ -84,8 +84,7 @@ class MetaWatch {
 // Keys and values are arbitrary bytes. Revisions are one sequence over all keys and only rise.
 // Threads: any, except that a watch callback must not destroy its own watch.
 // Durable: what a call answered OK is as durable as the backend: memory (not at all), the embedded
-// Meta
-//          (synced in the journal), a remote Meta (its quorum).
+//          Meta (synced in the journal), a remote Meta (its quorum).
 // Errors:  as MetaResult, besides those named
 class MetaStore {
  public:

@@ -65,7 +65,7 @@ class OffsetStore {
 
   // Errors: kNotFound     no offset was ever written for this key (never answered as 0)
   //         kUnavailable  kPoisoned: the journal failed before the newest change of this key was
-  //         confirmed
+  //                       confirmed
   virtual absl::StatusOr<StoredOffset> Read(const OffsetKey& key) = 0;
 
   // Raises the key's position. A lower or equal position succeeds and changes nothing:

@@ -51,18 +51,21 @@ struct Session {
 //
 // Every entry has one owner. Registering or opening it takes it over and returns a new owner epoch,
 // higher than any before; every later write must carry it, so that an owner that was replaced is
-// refused whatever it still believes. Threads: any. Mutations return when the backend has made them
-// as durable as it can. Errors of every call: kUnavailable  the Meta cannot be reached, or
-// (kUnknownOutcome) did not answer Errors of every call with an owner epoch:
-//   kNotFound          no such entry, or it expired: register or open it again
-//   kPermissionDenied  kStaleOwner: another owner took over; stop
+// refused whatever it still believes.
+// Durable: when a mutation returns, as far as the backend goes.
+// Threads: any.
+// Errors:  of every call
+//            kUnavailable       the Meta cannot be reached, or (kUnknownOutcome) did not answer
+//          of every call with an owner epoch
+//            kNotFound          no such entry, or it expired: register or open it again
+//            kPermissionDenied  kStaleOwner: another owner took over; stop
 class SessionStore {
  public:
   virtual ~SessionStore() = default;
 
   // Registers the agent, or takes it over; it is not ready. `state` and `owner_epoch` of `agent`
-  // are ignored. Returns the owner epoch. Errors: kInvalidArgument  an empty id, a name of 64 KiB
-  // or more
+  // are ignored. Returns the owner epoch.
+  // Errors: kInvalidArgument  an empty id, a name of 64 KiB or more
   virtual absl::StatusOr<uint64_t> RegisterAgent(const Agent& agent) = 0;
   virtual absl::Status MarkReady(std::string_view agent, uint64_t owner_epoch) = 0;
   virtual absl::Status Heartbeat(std::string_view agent, uint64_t owner_epoch) = 0;
@@ -80,7 +83,8 @@ class SessionStore {
   virtual absl::Status TouchSession(std::string_view session, uint64_t owner_epoch) = 0;
   virtual absl::Status CloseSession(std::string_view session, uint64_t owner_epoch) = 0;
   // Binds the session to a registered agent; an empty agent unbinds it. The agent need not be
-  // ready. Errors: kFailedPrecondition  kNotReady: no such agent
+  // ready.
+  // Errors: kFailedPrecondition  kNotReady: no such agent
   virtual absl::Status Bind(std::string_view session, uint64_t owner_epoch,
                             std::string_view agent) = 0;
   // Errors: kNotFound

@@ -61,19 +61,20 @@ struct SubscriptionTarget {
 
 // Shared between the instances of a cluster: kept in a Meta, or in memory where there is one
 // instance. Names are arbitrary bytes, shorter than 64 KiB; topic, client and instance identify a
-// subscription. Threads: any. Mutations return when the backend has made them as durable as it can
-// (memory: not at all; instances register again after a restart). Errors of every call:
-// kUnavailable  the Meta cannot be reached, or (kUnknownOutcome) did not answer: it
-//                                     may have happened; absent and unreachable are different
-//                                     answers
+// subscription.
+// Durable: when a mutation returns, as far as the backend goes (memory: not at all; instances
+//          register again after a restart).
+// Threads: any.
+// Errors:  of every call: kUnavailable, the Meta cannot be reached or (kUnknownOutcome) did not
+//          answer. Absent and unreachable are different answers
 class SubscriptionStore {
  public:
   virtual ~SubscriptionStore() = default;
 
   // Registers or replaces the subscription of (topic, client, subscription.instance) and returns
   // its epoch. One that is registered already and is equal keeps its epoch; every other gets a
-  // higher one than any before, one that was removed and made again too. Errors: kInvalidArgument
-  // a name of 64 KiB or more, an empty instance
+  // higher one than any before, one that was removed and made again too.
+  // Errors: kInvalidArgument  a name of 64 KiB or more, an empty instance
   //         kAborted          kConflict: another registration of the same key won
   virtual absl::StatusOr<uint64_t> Put(std::string_view topic, std::string_view client,
                                        const Subscription& subscription) = 0;

@@ -89,26 +89,28 @@ struct TaskPage {
 };
 
 // Shared between the instances of a cluster: kept in a Meta, or in memory where there is one
-// instance. Threads: any; updates of one task are linearizable. Mutations return when the backend
-// has made them as durable as it can. Errors of every call: kUnavailable  the Meta cannot be
-// reached, or (kUnknownOutcome) did not answer
+// instance.
+// Durable: when a mutation returns, as far as the backend goes.
+// Threads: any; updates of one task are linearizable.
+// Errors:  of every call: kUnavailable, the Meta cannot be reached or (kUnknownOutcome) did not
+//          answer
 class TaskStore {
  public:
   virtual ~TaskStore() = default;
 
   // Stores a new task as PENDING, epoch 1, and returns it; id, agent, client, detail, input,
-  // deadline, parent and context are taken from `task`. Errors: kAlreadyExists      another caller
-  // created this id
+  // deadline, parent and context are taken from `task`.
+  // Errors: kAlreadyExists      another caller created this id
   //         kInvalidArgument    an empty id, a name of 64 KiB or more
   //         kResourceExhausted  kLimit: the input is over 1 MiB
   virtual absl::StatusOr<TaskRecord> Create(const TaskRecord& task) = 0;
 
-  // Errors: kNotFound  no such task, or it was finished longer ago than
-  // TaskStoreOptions::terminal_kept
+  // Errors: kNotFound  no such task, or it was finished and is not kept any more
   virtual absl::StatusOr<TaskRecord> Get(std::string_view id) = 0;
 
   // Moves the task on and returns what is stored now. PENDING may become anything, RUNNING anything
-  // but PENDING, a terminal state nothing. Errors: kNotFound
+  // but PENDING, a terminal state nothing.
+  // Errors: kNotFound
   //         kFailedPrecondition kTerminal: the task is finished; nobody changes it any more
   //         kAborted            kConflict: the epoch is another one; read again
   //         kInvalidArgument    RUNNING to PENDING
@@ -116,7 +118,8 @@ class TaskStore {
   virtual absl::StatusOr<TaskRecord> Update(const TaskUpdate& update) = 0;
 
   // One page of the tasks that meet the query. A task updated between two pages may be seen twice
-  // or in neither. Errors: kInvalidArgument  limit or page_token
+  // or in neither.
+  // Errors: kInvalidArgument  limit or page_token
   virtual absl::StatusOr<TaskPage> List(const TaskQuery& query) = 0;
 
   struct Expired {

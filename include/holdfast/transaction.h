@@ -13,8 +13,8 @@ namespace holdfast {
 // Handed to the function given to Engine::Transact. The calls copy what they are given and only
 // collect: nothing is judged, visible or written before the function returns. Then the calls are
 // judged in order, each against the state that the earlier ones left; if one is refused, none takes
-// effect and the Commit says why. Changes that leave the state as it is are dropped. Threads: the
-// calling thread only. Do not keep it, and do not mutate the engine in the function.
+// effect and the Commit says why. Changes that leave the state as it is are dropped.
+// Threads: the calling thread only. Do not keep it, and do not mutate the engine in the function.
 class Transaction {
  public:
   virtual ~Transaction() = default;

@@ -164,11 +164,15 @@ HashIndex::Snapshot::Snapshot(HashIndex& index) : index_(index), live_(index.liv
 HashIndex::Snapshot::~Snapshot() { std::erase(index_.snapshots_, this); }
 
 HashIndex::Slot HashIndex::Snapshot::Next() {
-  for (; word_ < live_.size(); ++word_) {
-    if (live_[word_] == 0) continue;
-    const int bit = std::countr_zero(live_[word_]);
-    live_[word_] &= live_[word_] - 1;
-    return static_cast<Slot>(word_ * 64 + static_cast<size_t>(bit));
+  while (next_ < live_.size() * 64) {
+    const uint64_t word = live_[next_ / 64] >> (next_ % 64);
+    if (word == 0) {
+      next_ = (next_ / 64 + 1) * 64;
+      continue;
+    }
+    const size_t slot = next_ + static_cast<size_t>(std::countr_zero(word));
+    next_ = slot + 1;
+    return static_cast<Slot>(slot);
   }
   return kNoSlot;
 }

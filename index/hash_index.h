@@ -83,12 +83,14 @@ class HashIndex {
 
     // The next slot, in order of slot number; kNoSlot at the end.
     Slot Next();
+    // Whether a slot that Next() gave is still that of the same key.
+    bool Has(Slot slot) const { return (live_[slot / 64] >> (slot % 64) & 1) != 0; }
 
    private:
     friend class HashIndex;
     HashIndex& index_;
     std::vector<uint64_t> live_;  // one bit a slot
-    size_t word_ = 0;
+    size_t next_ = 0;             // slots below were given or skipped
   };
 
  private:

@@ -68,7 +68,7 @@ class RunningJournal final : public Journal {
                    .identity = start.identity,
                    .next = start.next,
                    .oldest = start.oldest}),
-        reader_(storage, kReadFilesMax) {}
+        reader_(storage, start.identity.salt, kReadFilesMax) {}
 
   ~RunningJournal() override {
     (void)Close();  // nobody is left to be told
@@ -90,6 +90,23 @@ class RunningJournal final : public Journal {
       return *std::move(record);
     }
     return reader_.Read(ref, lsn);
+  }
+  std::vector<StatusOr<std::string>> ReadRecords(std::span<const Place> places) override {
+    std::vector<StatusOr<std::string>> records(places.size());
+    std::vector<Place> cold;
+    std::vector<size_t> cold_indexes;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (std::optional<std::string> record =
+              committer_.FindUnwritten(places[i].ref, places[i].lsn)) {
+        records[i] = *std::move(record);
+      } else {
+        cold.push_back(places[i]);
+        cold_indexes.push_back(i);
+      }
+    }
+    std::vector<StatusOr<std::string>> read = reader_.ReadMany(cold);
+    for (size_t i = 0; i < read.size(); ++i) records[cold_indexes[i]] = std::move(read[i]);
+    return records;
   }
   bool poisoned() const override { return committer_.poisoned(); }
 

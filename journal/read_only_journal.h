@@ -10,15 +10,16 @@ namespace holdfast {
 // Threads: any.
 class ReadOnlyJournal final : public RecordSink {
  public:
-  // Both borrowed; they outlive it.
-  ReadOnlyJournal(Storage& storage, Mutex& sequencer)
-      : RecordSink(sequencer), reader_(storage, kFilesMax) {}
+  // Storage and mutex are borrowed; they outlive it. `salt` is the store's.
+  ReadOnlyJournal(Storage& storage, uint64_t salt, Mutex& sequencer)
+      : RecordSink(sequencer), reader_(storage, salt, kFilesMax) {}
 
   // Errors: kFailedPrecondition kReadOnly, always
   Status Reserve(uint64_t batch_bytes, Claim claim) override;
   Lsn Append(const BatchDraft& draft) override;
   void Kick() override {}
   StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override;
+  std::vector<StatusOr<std::string>> ReadRecords(std::span<const Place> places) override;
   bool poisoned() const override { return false; }
 
   // What was read is on disk already.

@@ -1,8 +1,10 @@
 #include "journal/record_reader.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
-#include <vector>
 
+#include "journal/format/codec.h"
 #include "journal/format/segment_header.h"
 #include "journal/group_buffer.h"
 
@@ -18,21 +20,75 @@ Status ReadFailed(const Status& status) {
 }  // namespace
 
 StatusOr<std::string> RecordReader::Read(const RecordRef& ref, Lsn lsn) {
-  ASSIGN_OR_RETURN(const SharedSource source, Find(ref.segment));
-  std::vector<std::byte> bytes(ref.length);
-  const StatusOr<size_t> got = source->file->ReadAt(ref.offset, bytes);
-  if (!got.ok()) return ReadFailed(got.status());
-  const auto damaged = [&] {
-    return DataLoss("{}: the batch at offset {} fails its check; LSN {} cannot be read",
-                    SegmentFileName(SegmentId(ref.segment)), ref.offset, lsn);
-  };
-  const std::optional<BatchView> batch =
-      ReadBatch(ByteView(bytes).first(*got), source->life, ref.offset);
-  if (!batch.has_value() || batch->header.length != ref.length) return damaged();
-  if (lsn < batch->header.first_lsn || lsn > batch->header.last_lsn()) return damaged();
-  StatusOr<std::string> record = NthRecord(batch->records, lsn - batch->header.first_lsn);
-  if (!record.ok()) return damaged();
-  return record;
+  const RecordSink::Place place{ref, lsn};
+  return std::move(ReadMany({&place, 1}).front());
+}
+
+std::vector<StatusOr<std::string>> RecordReader::ReadMany(
+    std::span<const RecordSink::Place> places) {
+  std::vector<StatusOr<std::string>> records;
+  records.reserve(places.size());
+  while (!places.empty()) {
+    const RecordRef& first = places.front().ref;
+    uint64_t end = uint64_t{first.offset} + first.length;
+    size_t count = 1;
+    for (; count < places.size(); ++count) {
+      const RecordRef& next = places[count].ref;
+      const uint64_t next_end = uint64_t{next.offset} + next.length;
+      if (next.segment != first.segment || next.offset < places[count - 1].ref.offset ||
+          next.offset > end + kGapBytesMax || next_end > first.offset + kWindowBytes) {
+        break;
+      }
+      end = std::max(end, next_end);
+    }
+    ReadWindow(places.first(count), records);
+    places = places.subspan(count);
+  }
+  return records;
+}
+
+void RecordReader::ReadWindow(std::span<const RecordSink::Place> places,
+                              std::vector<StatusOr<std::string>>& records) {
+  const uint32_t segment = places.front().ref.segment;
+  const uint64_t begin = places.front().ref.offset;
+  uint64_t end = begin;
+  for (const auto& place : places) {
+    end = std::max(end, uint64_t{place.ref.offset} + place.ref.length);
+  }
+  const StatusOr<SharedSource> source = Find(segment);
+  std::vector<std::byte> bytes(end - begin);
+  StatusOr<size_t> got(0);
+  if (source.ok()) {
+    got = (*source)->file->ReadAt(begin, bytes);
+    if (!got.ok()) got = ReadFailed(got.status());
+  } else {
+    got = source.status();
+  }
+  if (!got.ok()) {
+    records.insert(records.end(), places.size(), got.status());
+    return;
+  }
+  const ByteView window = ByteView(bytes).first(*got);
+  std::optional<BatchView> batch;  // of the place before: its check is made once
+  RecordRef judged;
+  for (const auto& [ref, lsn] : places) {
+    if (ref != judged) {
+      const ByteView rest = window.subspan(std::min<uint64_t>(ref.offset - begin, window.size()));
+      batch = ReadBatch(rest, (*source)->life, ref.offset);
+      if (batch.has_value() && batch->header.length != ref.length) batch.reset();
+      judged = ref;
+    }
+    StatusOr<std::string> record =
+        DataLoss("{}: the batch at offset {} fails its check; LSN {} cannot be read",
+                 SegmentFileName(SegmentId(segment)), ref.offset, lsn);
+    if (batch.has_value() && lsn >= batch->header.first_lsn && lsn <= batch->header.last_lsn()) {
+      if (StatusOr<std::string> found = NthRecord(batch->records, lsn - batch->header.first_lsn);
+          found.ok()) {
+        record = std::move(found);
+      }
+    }
+    records.push_back(std::move(record));
+  }
 }
 
 StatusOr<RecordReader::SharedSource> RecordReader::Find(uint32_t segment) {
@@ -61,14 +117,16 @@ StatusOr<RecordReader::SharedSource> RecordReader::Open(uint32_t segment) const 
   StatusOr<std::unique_ptr<File>> file =
       storage_.OpenFile(SegmentFileName(SegmentId(segment)), OpenMode::kReadOnly, {.direct = true});
   if (!file.ok()) return ReadFailed(file.status());
-  std::vector<std::byte> block(kSegmentHeaderBytes);
-  const StatusOr<size_t> got = (*file)->ReadAt(0, block);
+  // The Link bears the life's stamp, and every group and batch is checked with it: a header that
+  // fails its check costs nothing, and a stamp that is wrong makes every batch fail.
+  std::vector<std::byte> link(kLinkBytes);
+  const StatusOr<size_t> got = (*file)->ReadAt(kSegmentHeaderBytes, link);
   if (!got.ok()) return ReadFailed(got.status());
-  block.resize(*got);
-  ASSIGN_OR_RETURN(const SegmentHeader header, DecodeSegmentHeader(block));
   auto source = std::make_shared<Source>();
   source->file = *std::move(file);
-  source->life = header.life_of();
+  source->life = {.salt = salt_,
+                  .segment = segment,
+                  .stamp = Decoder(ByteView(link).first(*got)).Fixed<uint64_t>()};
   return source;
 }
 

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "journal/base/mutex.h"
 #include "journal/base/status.h"
@@ -13,6 +15,7 @@
 #include "journal/format/frame.h"
 #include "journal/format/record_ref.h"
 #include "journal/io/storage.h"
+#include "journal/record_sink.h"
 
 namespace holdfast {
 
@@ -20,14 +23,24 @@ namespace holdfast {
 // Threads: any.
 class RecordReader {
  public:
-  RecordReader(Storage& storage, size_t files_max) : storage_(storage), files_max_(files_max) {}
+  // `salt` is the store's: what a segment's redundant header says is not needed to read its
+  // batches.
+  RecordReader(Storage& storage, uint64_t salt, size_t files_max)
+      : storage_(storage), salt_(salt), files_max_(files_max) {}
 
   // The record `lsn` of the batch at `ref`: header and fields.
   // Errors: kDataLoss     the batch fails a check, or does not hold the record
   //         kUnavailable  kIo: it could not be read; try again
   StatusOr<std::string> Read(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same for many, in the order of `places`; neighbours there that are neighbours on disk too
+  // share a read of at most kWindowBytes (or one batch).
+  std::vector<StatusOr<std::string>> ReadMany(std::span<const RecordSink::Place> places)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  static constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
+  static constexpr uint64_t kGapBytesMax = uint64_t{32} << 10;  // read rather than skipped
+
   struct Source {
     std::unique_ptr<File> file;
     Life life;
@@ -39,10 +52,14 @@ class RecordReader {
     SharedSource source;
   };
 
+  // Reads what all of `places` need with one call, and adds their records to `records`.
+  void ReadWindow(std::span<const RecordSink::Place> places,
+                  std::vector<StatusOr<std::string>>& records) ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<SharedSource> Find(uint32_t segment) ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<SharedSource> Open(uint32_t segment) const;
 
   Storage& storage_;  // Borrowed; outlives this object.
+  const uint64_t salt_;
   const size_t files_max_;
   Mutex mu_;                                    // Never held across a read.
   std::list<Entry> used_ ABSL_GUARDED_BY(mu_);  // the one used last comes first

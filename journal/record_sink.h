@@ -1,7 +1,9 @@
 // RecordSink: what the stores see of the journal.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "holdfast/commit.h"
 #include "journal/base/mutex.h"
@@ -51,6 +53,20 @@ class RecordSink : public CommitSource {
   //         kUnavailable  kIo: the read failed; try again
   virtual StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn)
       ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+
+  // The same for many: answers in the order of `places`. Those that follow each other closely share
+  // a read, so give them in order of place.
+  struct Place {
+    RecordRef ref;
+    Lsn lsn;
+  };
+  virtual std::vector<StatusOr<std::string>> ReadRecords(std::span<const Place> places)
+      ABSL_LOCKS_EXCLUDED(sequencer_) {
+    std::vector<StatusOr<std::string>> records;
+    records.reserve(places.size());
+    for (const Place& place : places) records.push_back(ReadRecord(place.ref, place.lsn));
+    return records;
+  }
 
   // True once a write or a sync has failed: from then on only what was Reached() may be shown.
   virtual bool poisoned() const = 0;

@@ -1,6 +1,8 @@
 #include "stores/payload_index.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "journal/format/codec.h"
 #include "journal/format/records.h"
@@ -10,6 +12,10 @@ namespace {
 
 // How often a read that failed is tried again because the key changed meanwhile.
 constexpr int kTriesMax = 8;
+
+// How much of a visit is read ahead: enough for large reads, little to hold.
+constexpr size_t kGatheredMax = 1'024;
+constexpr uint64_t kGatheredBytes = uint64_t{2} << 20;
 
 // The record in `bytes` is one about `key`.
 Status CheckKey(ByteView bytes, std::string_view key, const RecordRef& ref) {
@@ -82,27 +88,85 @@ Status PayloadIndex::ForEach(const Visit& visit) {
     snapshot.emplace(index_);
   }
   Status first_error;
-  for (bool more = true; more;) {
-    std::string key;
-    Looked looked;
-    {
-      MutexLock lock(sequencer_);
-      const HashIndex::Slot slot = snapshot->Next();
-      if (slot == HashIndex::kNoSlot) break;
-      key = index_.KeyAt(slot);
-      looked = LookAt(slot);
-    }
-    StatusOr<StoredPayload> payload = ReadFound(key, std::move(looked), false);
-    StatusOr<bool> visited = payload.ok() ? visit(*payload) : payload.status();
-    if (visited.ok()) {
-      more = *visited;
-    } else if (first_error.ok() && payload.status().code() != StatusCode::kNotFound) {
-      first_error = visited.status();
+  bool more = true;
+  while (more) {
+    std::vector<Looked> gathered = Gather(*snapshot);
+    if (gathered.empty()) break;
+    for (size_t i = 0; i < gathered.size() && more; ++i) {
+      const auto payload = Settle(std::move(gathered[i]), *snapshot);
+      if (!payload.has_value()) continue;
+      const StatusOr<bool> visited = payload->ok() ? visit(**payload) : payload->status();
+      if (visited.ok()) {
+        more = *visited;
+      } else if (first_error.ok()) {
+        first_error = visited.status();
+      }
     }
   }
   MutexLock lock(sequencer_);
   snapshot.reset();
   return first_error;
+}
+
+std::vector<PayloadIndex::Looked> PayloadIndex::Gather(HashIndex::Snapshot& snapshot) {
+  std::vector<Looked> gathered;
+  {
+    MutexLock lock(sequencer_);
+    uint64_t bytes = 0;
+    while (gathered.size() < kGatheredMax && bytes < kGatheredBytes) {
+      const HashIndex::Slot slot = snapshot.Next();
+      if (slot == HashIndex::kNoSlot) break;
+      gathered.push_back(LookAt(slot));
+      bytes += gathered.back().payload.state_.ref.length;
+    }
+  }
+  std::sort(gathered.begin(), gathered.end(), [](const Looked& a, const Looked& b) {
+    const IndexState& left = a.payload.state_;
+    const IndexState& right = b.payload.state_;
+    return std::tie(left.ref.segment, left.ref.offset, left.payload_lsn) <
+           std::tie(right.ref.segment, right.ref.offset, right.payload_lsn);
+  });
+  std::vector<RecordSink::Place> places;
+  std::vector<Looked*> cold;
+  for (Looked& looked : gathered) {
+    if (looked.payload.cached_) continue;
+    places.push_back({looked.payload.state_.ref, looked.payload.state_.payload_lsn});
+    cold.push_back(&looked);
+  }
+  std::vector<StatusOr<std::string>> records = sink_->ReadRecords(places);
+  for (size_t i = 0; i < cold.size(); ++i) {
+    if (records[i].ok()) cold[i]->payload.read_ = *std::move(records[i]);
+  }
+  return gathered;
+}
+
+std::optional<StatusOr<StoredPayload>> PayloadIndex::Settle(Looked gathered,
+                                                            const HashIndex::Snapshot& snapshot) {
+  std::string key;
+  Looked now;
+  {
+    MutexLock lock(sequencer_);
+    if (!snapshot.Has(gathered.slot)) return std::nullopt;
+    now.slot = gathered.slot;
+    now.payload.state_ = index_.Get(gathered.slot);
+    if (now.payload.state_.payload_lsn == gathered.payload.state_.payload_lsn) {
+      now.payload.cached_ = std::move(gathered.payload.cached_);
+      now.payload.read_ = std::move(gathered.payload.read_);
+    }
+    key = index_.KeyAt(gathered.slot);
+  }
+  const StoredPayload& payload = now.payload;
+  const bool here =
+      payload.cached_ || CheckKey(AsBytes(payload.read_), key, payload.state_.ref).ok();
+  if (!here) {
+    // Moved meanwhile, or it could not be read: by itself, with the error if there is one.
+    now.payload.read_.clear();
+    StatusOr<StoredPayload> alone = ReadFound(key, std::move(now), false);
+    if (alone.status().code() == StatusCode::kNotFound) return std::nullopt;
+    return alone;
+  }
+  if (Status shown = CheckShown(payload.state_.state_lsn); !shown.ok()) return shown;
+  return std::move(now.payload);
 }
 
 void PayloadIndex::Remember(HashIndex::Slot slot, Lsn lsn, ByteView record) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "index/hash_index.h"
 #include "index/value_cache.h"
@@ -28,7 +29,8 @@ class StoredPayload {
 };
 
 // Payload records are those whose first field is the key. The owner applies records to index()
-// under the sequencer; the reading calls below take it themselves. Threads: as marked.
+// under the sequencer; the reading calls below take it themselves.
+// Threads: as marked.
 class PayloadIndex {
  public:
   PayloadIndex(Mutex& sequencer, uint64_t seed, const ValueCache::Options& cache)
@@ -62,9 +64,9 @@ class PayloadIndex {
   };
   StatusOr<Presence> Probe(std::string_view key) ABSL_LOCKS_EXCLUDED(sequencer_);
 
-  // Visits the keys that are there now and are not erased until their turn comes, in order of slot,
-  // until `visit` answers false. Those that cannot be read are left out; the first error is the
-  // answer. An error that `visit` hands back counts as unreadable too.
+  // Visits the keys that are there now and are not erased until their turn comes, until `visit`
+  // answers false. Those that cannot be read are left out; the first error is the answer. An error
+  // that `visit` hands back counts as unreadable too.
   using Visit = std::function<StatusOr<bool>(const StoredPayload&)>;
   Status ForEach(const Visit& visit) ABSL_LOCKS_EXCLUDED(sequencer_);
 
@@ -73,7 +75,14 @@ class PayloadIndex {
     HashIndex::Slot slot = HashIndex::kNoSlot;
     StoredPayload payload;
   };
+  // The payload of what was looked at, from wherever it is; `remember` keeps it.
   StatusOr<StoredPayload> ReadFound(std::string_view key, Looked looked, bool remember)
+      ABSL_LOCKS_EXCLUDED(sequencer_);
+  // The next keys of `snapshot`, payloads read as far as they could be, in order of place.
+  std::vector<Looked> Gather(HashIndex::Snapshot& snapshot) ABSL_LOCKS_EXCLUDED(sequencer_);
+  // What `gathered` has become meanwhile; none if its key was erased.
+  std::optional<StatusOr<StoredPayload>> Settle(Looked gathered,
+                                                const HashIndex::Snapshot& snapshot)
       ABSL_LOCKS_EXCLUDED(sequencer_);
   Looked Look(std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Looked LookAt(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);

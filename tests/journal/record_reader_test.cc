@@ -19,7 +19,7 @@ class RecordReaderTest : public testing::Test {
     SegmentHeader header;
     header.segment = SegmentId(id);
     header.segment_bytes = kSegmentBytesMin;
-    header.salt = 3;
+    header.salt = kSalt;
     header.life = 100 + id;
     StatusOr<Segment> segment = PrepareSegment(storage_, header);
     CHECK_OK(segment.status());
@@ -29,6 +29,13 @@ class RecordReaderTest : public testing::Test {
     EncodeRecord(OffsetAdvance{.topic = "b", .next = id + 1000}, records);
     GroupBuilder group(segment->life(), kFirstGroupOffset, Lsn(10));
     group.Add(records, 2);
+    CHECK_OK(segment->file->WriteAt(kSegmentHeaderBytes,
+                                    EncodeLinkGroup({.first = Lsn(10),
+                                                     .through = Lsn(9),
+                                                     .next = Lsn(10),
+                                                     .epoch = Epoch(1),
+                                                     .oldest = SegmentId(1)},
+                                                    GroupHeader(), segment->life())));
     CHECK_OK(segment->file->WriteAt(kFirstGroupOffset, group.Build(Lsn(), Lsn())));
     return {.segment = static_cast<uint32_t>(id),
             .offset = kFirstGroupOffset + kGroupHeaderBytes,
@@ -39,14 +46,67 @@ class RecordReaderTest : public testing::Test {
     return std::get<OffsetAdvance>(DecodeRecord(TakeRecord(bytes).value()).value()).next;
   }
 
+  static constexpr uint64_t kSalt = 3;
   SimStorage storage_;
-  RecordReader reader_{storage_, /*files_max=*/4};
+  RecordReader reader_{storage_, kSalt, /*files_max=*/4};
 };
 
 TEST_F(RecordReaderTest, EachRecordOfABatchIsReadByItsNumber) {
   const RecordRef ref = Write(1);
   EXPECT_EQ(ValueOf(reader_.Read(ref, Lsn(10)).value()), 1u);
   EXPECT_EQ(ValueOf(reader_.Read(ref, Lsn(11)).value()), 1001u);
+}
+
+// Neighbours share a read; a bad one spoils only itself.
+TEST_F(RecordReaderTest, ManyAreReadTogether) {
+  const RecordRef first = Write(1);
+  const RecordRef second = Write(2);
+  RecordRef wrong = first;
+  wrong.offset += 8;
+  uint64_t reads = 0;
+  storage_.SetObserver([&](const SimOperation& operation, const SimDisk&) {
+    reads += operation.call == SimCall::kReadAt;
+  });
+  const std::vector<RecordSink::Place> places{{first, Lsn(10)},  {first, Lsn(11)},
+                                              {wrong, Lsn(10)},  {second, Lsn(11)},
+                                              {second, Lsn(12)}, {first, Lsn(10)}};
+  const auto records = reader_.ReadMany(places);
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(ValueOf(records[0].value()), 1u);
+  EXPECT_EQ(ValueOf(records[1].value()), 1001u);
+  EXPECT_FAILS(records[2], kDataLoss, kDamage);
+  EXPECT_EQ(ValueOf(records[3].value()), 1002u);
+  EXPECT_FAILS(records[4], kDataLoss, kDamage);
+  EXPECT_EQ(ValueOf(records[5].value()), 1u);
+  EXPECT_EQ(reads, 2u + 3u);  // two headers, three windows
+  EXPECT_TRUE(reader_.ReadMany({}).empty());
+}
+
+// The header of the segment is redundant.
+// Proves: G5
+TEST_F(RecordReaderTest, ADamagedSegmentHeaderCostsNoRecord) {
+  const RecordRef ref = Write(1);
+  SimDisk disk = storage_.disk();
+  const std::string zeros(kSegmentHeaderBytes, '\0');
+  disk.Damage(SegmentFileName(SegmentId(1)), 0, AsBytes(zeros));
+  SimStorage damaged(std::move(disk));
+  RecordReader reader(damaged, kSalt, 4);
+  EXPECT_EQ(ValueOf(reader.Read(ref, Lsn(10)).value()), 1u);
+}
+
+// Proves: G4
+TEST_F(RecordReaderTest, AReadErrorIsTheAnswerOfAllThatShareTheRead) {
+  const RecordRef first = Write(1);
+  const RecordRef second = Write(2);
+  ASSERT_OK(reader_.Read(first, Lsn(10)));
+  ASSERT_OK(reader_.Read(second, Lsn(10)));
+  storage_.SetFault(SimFault{.at = storage_.operations() + 1, .only = SimCall::kReadAt});
+  const std::vector<RecordSink::Place> places{
+      {first, Lsn(10)}, {first, Lsn(11)}, {second, Lsn(10)}};
+  const auto records = reader_.ReadMany(places);
+  EXPECT_FAILS(records[0], kUnavailable, kIo);
+  EXPECT_FAILS(records[1], kUnavailable, kIo);
+  EXPECT_OK(records[2]);
 }
 
 // Proves: G4 D6
@@ -68,7 +128,7 @@ TEST_F(RecordReaderTest, AnyFlippedByteOfABatchIsDamage) {
     const std::byte flipped = std::byte(contents[ref.offset + at]) ^ std::byte{4};
     disk.Damage(SegmentFileName(SegmentId(1)), ref.offset + at, {&flipped, 1});
     SimStorage damaged(std::move(disk));
-    RecordReader reader(damaged, 4);
+    RecordReader reader(damaged, kSalt, 4);
     EXPECT_FAILS(reader.Read(ref, Lsn(10)), kDataLoss, kDamage);
   }
 }

@@ -115,7 +115,7 @@ TEST(ByteFlipTest, AfterAKillAllThatALaterMarkCoversIsTold) {
 TEST(ByteFlipTest, AFlipInPaddingLosesNothingAndVerifyTellsIt) {
   const BuiltStore store = BuildStore({});
   ASSERT_FALSE(HasFailure());
-  size_t flips = 0;
+  size_t flips = 0, told = 0;
   for (const auto& [name, groups] : store.groups) {
     for (const GroupPlace& group : groups) {
       if (group.batches.empty()) continue;
@@ -129,13 +129,18 @@ TEST(ByteFlipTest, AFlipInPaddingLosesNothingAndVerifyTellsIt) {
         QuietVisitor visitor;
         const auto report = Survey(storage, visitor, {});
         ASSERT_TRUE(report.ok()) << report.status();
-        EXPECT_EQ(visitor.damages, 1u) << name << " byte " << at;
+        // Behind the end that a successor recorded nothing is padding any more: it is dead.
+        const bool last = &group == &groups.back();
+        EXPECT_LE(visitor.damages, 1u) << name << " byte " << at;
+        EXPECT_TRUE(last || visitor.damages == 1) << name << " byte " << at;
+        told += visitor.damages;
         EXPECT_EQ(visitor.refusing, 0u) << name << " byte " << at;
         ++flips;
       }
     }
   }
   EXPECT_GT(flips, 50u);
+  EXPECT_GT(told, 20u);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(FileDamageTest, EveryLengthCutOfEveryFileIsToldOrCostsNothing) {
     for (const std::string& name : store.disk.Names()) {
       const uint64_t size = store.disk.Contents(name).size();
       const uint64_t used = name.ends_with(".seg") ? store.end(name) : size;
-      for (uint64_t length = 0; length < size; length += length < used ? 3 : 509) {
+      for (uint64_t length = 0; length < size; length += length < used ? OneIn() : 509) {
         SimDisk damaged = store.disk;
         damaged.SetSize(name, length);
         ExpectToldOrWhole(store, damaged, fmt::format("seed {}, {} cut to {}", seed, name, length));

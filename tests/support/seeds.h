@@ -1,6 +1,7 @@
 // Seeds of a randomised test: a few fixed ones in CI, any range in a long run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -20,6 +21,11 @@ inline std::vector<uint64_t> Seeds(uint64_t count) {
   std::vector<uint64_t> seeds(NumberFromEnvironment("HOLDFAST_SEEDS", count));
   for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = first + i;
   return seeds;
+}
+
+// Sweeps over every place take one place in so many: all, unless HOLDFAST_ONE_IN says otherwise.
+inline uint64_t OneIn() {
+  return std::max(uint64_t{1}, NumberFromEnvironment("HOLDFAST_ONE_IN", 1));
 }
 
 }  // namespace holdfast

@@ -37,7 +37,7 @@ void RunSeeds(CrashRunOptions options, uint64_t seeds, size_t choices_max) {
 // Every state that a power cut can leave opens without help and holds a prefix with all that was
 // confirmed; ids and numbers are never given twice.
 // Proves: G1, G2, G3, G7, D2, D3, A1, A8, O1
-TEST(PowerCutTest, AtEveryOperationWriteThrough) { RunSeeds({}, 3, 24); }
+TEST(PowerCutTest, AtEveryOperationWriteThrough) { RunSeeds({}, 8, 24); }
 
 // The same where commits gather and one flush confirms many.
 // Proves: G1, G2, G3, D2, D3, A1, A8

@@ -8,6 +8,8 @@
 namespace holdfast {
 namespace {
 
+constexpr std::array<std::byte, SimContent::kPageBytes> kZeroPage{};
+
 std::string FolderOf(const std::string& name) {
   const size_t slash = name.rfind('/');
   return slash == std::string::npos ? "" : name.substr(0, slash);
@@ -53,8 +55,7 @@ void SimContent::Write(uint64_t offset, ByteView bytes) {
     const size_t count = std::min<uint64_t>(bytes.size(), kPageBytes - within);
     if (index >= pages_.size()) pages_.resize(index + 1);
     std::shared_ptr<Page>& page = pages_[index];
-    const bool zeros = std::all_of(bytes.begin(), bytes.begin() + count,
-                                   [](std::byte b) { return b == std::byte{}; });
+    const bool zeros = std::memcmp(bytes.data(), kZeroPage.data(), count) == 0;
     if (page || !zeros) {
       if (!page) {
         page = std::make_shared<Page>();
@@ -69,9 +70,17 @@ void SimContent::Write(uint64_t offset, ByteView bytes) {
 }
 
 bool SimContent::Equals(uint64_t offset, ByteView bytes) const {
-  std::vector<std::byte> own(bytes.size());
-  Read(offset, own);
-  return std::equal(own.begin(), own.end(), bytes.begin());
+  while (!bytes.empty()) {
+    const uint64_t page = offset / kPageBytes;
+    const uint64_t within = offset % kPageBytes;
+    const size_t count = std::min<uint64_t>(bytes.size(), kPageBytes - within);
+    const bool written = page < pages_.size() && pages_[page];
+    const std::byte* own = written ? pages_[page]->data() + within : kZeroPage.data();
+    if (std::memcmp(own, bytes.data(), count) != 0) return false;
+    offset += count;
+    bytes = bytes.subspan(count);
+  }
+  return true;
 }
 
 SimDisk::SimDisk(const SimDiskOptions& options) : options_(options) {
@@ -212,12 +221,13 @@ void SimDisk::Loosen(FileState& file, uint64_t offset, ByteView bytes, uint64_t 
   }
   const uint64_t end = offset + bytes.size();
   for (uint64_t sector = AlignDown(offset, sector_bytes); sector < end; sector += sector_bytes) {
-    auto whole = std::make_shared<std::vector<std::byte>>(sector_bytes);
-    file.cache.Read(sector, *whole);
     const uint64_t from = std::max(sector, offset);
     const uint64_t to = std::min(sector + sector_bytes, end);
-    std::memcpy(whole->data() + (from - sector), bytes.data() + (from - offset), to - from);
-    if (skip_equal && file.cache.Equals(sector, *whole)) continue;
+    const ByteView part = bytes.subspan(from - offset, to - from);
+    if (skip_equal && file.cache.Equals(from, part)) continue;
+    auto whole = std::make_shared<std::vector<std::byte>>(sector_bytes);
+    file.cache.Read(sector, *whole);
+    std::memcpy(whole->data() + (from - sector), part.data(), part.size());
     file.loose.push_back(
         {.sequence = sequence_++, .place = sector, .flight = flight, .bytes = std::move(whole)});
   }

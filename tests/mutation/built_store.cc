@@ -22,13 +22,13 @@ EngineOptions OptionsFor(Clock& clock, Rng& rng) {
   return options;
 }
 
-void FillOneBoot(SimStorage& storage, const BuildOptions& options, bool last, SimClock& clock,
-                 SeededRng& rng, Workload& workload, History& history) {
+void FillOneBoot(SimStorage& storage, const BuildOptions& options, size_t calls, bool last,
+                 SimClock& clock, SeededRng& rng, Workload& workload, History& history) {
   EngineOptions engine_options = OptionsFor(clock, rng);
   engine_options.commit_interval = options.commit_interval;
   auto engine = OpenEngineOn(storage, engine_options, /*threads=*/false);
   ASSERT_TRUE(engine.ok()) << engine.status();
-  for (size_t i = 0; i < options.calls_per_boot; ++i) {
+  for (size_t i = 0; i < calls; ++i) {
     const std::vector<Change> changes = workload.Next(**engine);
     const size_t index = history.Begin(changes);
     ASSERT_EQ(history.End(index, Perform(**engine, changes)), "");
@@ -84,9 +84,10 @@ BuiltStore BuildStore(const BuildOptions& options) {
   clock.JumpWhenAsked(absl::Milliseconds(50));
   SeededRng rng(options.seed);
   Workload workload(options.seed + 1, 500, store.history, clock);
-  for (size_t boot = 1; boot <= options.boots && !testing::Test::HasFailure(); ++boot) {
+  for (size_t boot = 0; boot < options.boots.size() && !testing::Test::HasFailure(); ++boot) {
     SimStorage storage(store.disk, {.seed = options.seed});
-    FillOneBoot(storage, options, boot == options.boots, clock, rng, workload, store.history);
+    FillOneBoot(storage, options, options.boots[boot], boot + 1 == options.boots.size(), clock, rng,
+                workload, store.history);
     store.disk = storage.disk();
   }
   store.disk = store.disk.Kill(1, false);

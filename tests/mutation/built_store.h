@@ -15,8 +15,9 @@ namespace holdfast {
 struct BuildOptions {
   uint64_t seed = 1;
   bool clean = true;  // false: the last boot is killed, with everything that it wrote synced
-  size_t boots = 3;   // each begins a segment
-  size_t calls_per_boot = 24;  // a group of several calls each few
+  // Calls of each boot, a group of several calls each few. Every boot begins a segment; 18 calls
+  // fill more than one.
+  std::vector<size_t> boots = {24, 24, 24};
   absl::Duration commit_interval = absl::Seconds(1);
 };
 
@@ -38,6 +39,11 @@ struct BuiltStore {
   const Model& model() const { return history.After(history.begun()); }
 };
 BuiltStore BuildStore(const BuildOptions& options);
+
+// So small that every place in it can be tried: a chain of three boots in the smallest segments.
+inline const std::vector<size_t> kFewCalls = {6, 6, 6};
+// And one with a full segment, a rotation and segments made ahead of need.
+inline const std::vector<size_t> kOneRotation = {6, 18};
 
 // Opens a damaged copy and judges.
 struct Verdict {

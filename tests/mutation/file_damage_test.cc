@@ -35,12 +35,11 @@ void ExpectTold(const BuiltStore& store, const SimDisk& damaged, const std::stri
 // Proves: G4, G6
 TEST(FileDamageTest, EveryLengthCutOfEveryFileIsToldOrCostsNothing) {
   for (const uint64_t seed : Seeds(1)) {
-    const BuiltStore store = BuildStore({.seed = seed});
+    const BuiltStore store = BuildStore({.seed = seed, .boots = kFewCalls});
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
     for (const std::string& name : store.disk.Names()) {
       const uint64_t size = store.disk.Contents(name).size();
-      const uint64_t used = name.ends_with(".seg") ? store.end(name) : size;
-      for (uint64_t length = 0; length < size; length += length < used ? OneIn() : 509) {
+      for (uint64_t length = FirstOf(seed); length < size; length += OneIn()) {
         SimDisk damaged = store.disk;
         damaged.SetSize(name, length);
         ExpectToldOrWhole(store, damaged, fmt::format("seed {}, {} cut to {}", seed, name, length));
@@ -53,15 +52,17 @@ TEST(FileDamageTest, EveryLengthCutOfEveryFileIsToldOrCostsNothing) {
 // After a kill a cut may take what no later mark covers, and never more.
 // Proves: G2, G6
 TEST(FileDamageTest, ACutAfterAKillLeavesAPrefix) {
-  const BuiltStore store = BuildStore({.clean = false});
-  ASSERT_FALSE(HasFailure());
-  for (const std::string& name : store.disk.Names()) {
-    const uint64_t size = store.disk.Contents(name).size();
-    for (uint64_t length = 0; length < size; length += 61) {
-      SimDisk damaged = store.disk;
-      damaged.SetSize(name, length);
-      const Verdict verdict = OpenDamaged(store, damaged, 0);
-      ASSERT_EQ(verdict.complaint, "") << name << " cut to " << length;
+  for (const uint64_t seed : Seeds(1)) {
+    const BuiltStore store = BuildStore({.seed = seed, .clean = false, .boots = kFewCalls});
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    for (const std::string& name : store.disk.Names()) {
+      const uint64_t size = store.disk.Contents(name).size();
+      for (uint64_t length = FirstOf(seed); length < size; length += OneIn()) {
+        SimDisk damaged = store.disk;
+        damaged.SetSize(name, length);
+        const Verdict verdict = OpenDamaged(store, damaged, 0);
+        ASSERT_EQ(verdict.complaint, "") << "seed " << seed << ", " << name << " cut to " << length;
+      }
     }
   }
 }
@@ -138,9 +139,9 @@ TEST(FileDamageTest, SwappedOrDuplicatedSegmentsAreTold) {
 // A file restored from a backup of the same store.
 // Proves: G4, G6
 TEST(FileDamageTest, AnOlderCopyOfAFileIsToldOrCostsNothing) {
-  const BuiltStore newer = BuildStore({.boots = 3});
-  const BuiltStore older = BuildStore({.boots = 2});
-  const BuiltStore killed = BuildStore({.clean = false, .boots = 2});
+  const BuiltStore newer = BuildStore({.boots = {24, 24, 24}});
+  const BuiltStore older = BuildStore({.boots = {24, 24}});
+  const BuiltStore killed = BuildStore({.clean = false, .boots = {24, 24}});
   ASSERT_FALSE(HasFailure());
   const size_t all = newer.history.begun();
   for (const BuiltStore* backup : {&older, &killed}) {

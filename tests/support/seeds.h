@@ -24,8 +24,10 @@ inline std::vector<uint64_t> Seeds(uint64_t count) {
 }
 
 // Sweeps over every place take one place in so many: all, unless HOLDFAST_ONE_IN says otherwise.
+// From FirstOf(seed) on, so that successive seeds take all of them.
 inline uint64_t OneIn() {
   return std::max(uint64_t{1}, NumberFromEnvironment("HOLDFAST_ONE_IN", 1));
 }
+inline uint64_t FirstOf(uint64_t seed) { return seed % OneIn(); }
 
 }  // namespace holdfast

@@ -32,7 +32,7 @@ Lsn Appender::Append(const BatchDraft& draft) {
   const RecordRef ref = committer_.groups().Add(draft, first);
   parts_.next = first + draft.count();
   for (size_t index = 0; index < draft.count(); ++index) {
-    parts_.machines.Apply(draft.Decode(index), first + index, ref);
+    parts_.machines.Apply(draft.raw(index), first + index, ref);
   }
   committer_.OnAppended(parts_.next - 1, draft.count(), draft.bytes().size());
   parts_.upkeep.AssertHeld();

@@ -4,15 +4,6 @@
 
 namespace holdfast {
 
-AnyRecord BatchDraft::Decode(size_t index) const {
-  ByteView bytes = record(index);
-  StatusOr<RawRecord> raw = TakeRecord(bytes);
-  CHECK_OK(raw);
-  StatusOr<AnyRecord> decoded = DecodeRecord(*raw);
-  CHECK_OK(decoded);
-  return *std::move(decoded);
-}
-
 void BatchDraft::Keep(const std::vector<bool>& keep) {
   CHECK(keep.size() == count());
   size_t kept = 0;

@@ -37,7 +37,12 @@ class BatchDraft {
     return AsBytes(bytes_).subspan(begin, ends_[index] - begin);
   }
   // The record itself, viewing into this draft: valid until the draft changes.
-  AnyRecord Decode(size_t index) const;
+  RawRecord raw(size_t index) const {
+    const ByteView bytes = record(index);
+    RawRecord raw{.header = {}, .fields = bytes.subspan(kRecordHeaderBytes)};
+    std::memcpy(&raw.header, bytes.data(), sizeof raw.header);
+    return raw;
+  }
   // Drops the records for which `keep[index]` is false.
   void Keep(const std::vector<bool>& keep);
 

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <array>
+#include <string>
 
+#include "journal/base/check.h"
+#include "journal/base/status.h"
 #include "journal/base/strong.h"
+#include "journal/batch_draft.h"
 #include "journal/format/record_ref.h"
 #include "journal/format/records.h"
 
@@ -12,12 +16,45 @@ namespace holdfast {
 // The law of replay: state comes about in Apply and nowhere else; running and recovering call the
 // same function with the same arguments. Apply cannot fail, is absolute (no record means "one
 // more") and idempotent (`lsn` at or below what the entry holds is a no-op).
+//
+// The calls below Apply are for compaction and checkpoints; a machine that keeps nothing in memory
+// need not override them.
 class StateMachine {
  public:
   virtual ~StateMachine() = default;
-  // `record` borrows its bytes for the call. `ref` is where its batch lies.
+  // `record` decodes, and borrows its bytes for the call. `ref` is where its batch lies.
   // Threads: the sequencer is held (while running), or nothing else runs yet (recovery).
-  virtual void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) = 0;
+  virtual void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) = 0;
+
+  // If the state still rests on `record`, which has number `lsn`: adds one record to `draft` that
+  // states that part of it anew, as it is now, and returns true. Applied under a new number, it
+  // takes the place of `record` and of everything newer about the same key.
+  // Threads: the sequencer is held.
+  virtual bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
+    (void)record, (void)lsn, (void)draft;
+    return false;
+  }
+
+  // About how many entries WriteSnapshot will write. Threads: the sequencer is held.
+  virtual uint64_t SnapshotEntries() const { return 0; }
+  // Appends entries to `out`, about `bytes_max` bytes of them but at least one, from `cursor` on
+  // (0: the first), and moves it. False: there are no more. Entries that change between two calls
+  // are written as they were or as they are, and those that come meanwhile may be missing: replay
+  // from the LSN at which the first call was made puts both right.
+  // Threads: the sequencer is held in each call, not between them.
+  virtual bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
+    (void)cursor, (void)bytes_max, (void)out;
+    return false;
+  }
+  // Takes entries that WriteSnapshot wrote, in one or more calls that each end at an entry; at the
+  // first call nothing was applied yet. `expected`: about how many there will be in all.
+  // Errors: kDataLoss  they do not decode; the machine is to be Reset
+  virtual Status LoadSnapshot(ByteView entries, uint64_t expected) {
+    (void)expected;
+    return entries.empty() ? absl::OkStatus() : DataLoss("a snapshot of a machine that has none");
+  }
+  // Forgets everything. Threads: nothing else runs yet (recovery).
+  virtual void Reset() {}
 };
 
 // Which machine takes which record type. One machine may take several.
@@ -29,7 +66,11 @@ class StateMachines {
   // Null if nobody takes the type.
   StateMachine* For(RecordType type) const { return machines_[static_cast<size_t>(type)]; }
   // Needs: every type of the catalogue that can arrive is routed.
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) const;
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) const {
+    StateMachine* machine = For(static_cast<RecordType>(record.header.type));
+    CHECK(machine != nullptr);
+    machine->Apply(record, lsn, ref);
+  }
 
  private:
   std::array<StateMachine*, 256> machines_{};  // Borrowed.

@@ -115,14 +115,14 @@ StatusOr<uint64_t> ApplyBatch(const BatchView& batch, const RecordRef& ref,
     };
     const StatusOr<RawRecord> raw = TakeRecord(rest);
     if (!raw.ok()) return Annotate(raw.status(), place());
-    const StatusOr<AnyRecord> record = DecodeRecord(*raw);
-    if (record.ok()) {
+    const Status checked = CheckRecord(*raw);
+    if (checked.ok()) {
       if (machines != nullptr &&
           machines->For(static_cast<RecordType>(raw->header.type)) != nullptr) {
-        machines->Apply(*record, lsn, ref);
+        machines->Apply(*raw, lsn, ref);
       }
-    } else if (record.status().code() != StatusCode::kUnimplemented) {
-      return Annotate(record.status(), place());
+    } else if (checked.code() != StatusCode::kUnimplemented) {
+      return Annotate(checked, place());
     } else if (raw->header.may_skip()) {
       ++skipped;
     } else {

@@ -135,13 +135,19 @@ Status JournalDeadLetterStore::Flush() {
   return newest ? writer_->sink().WaitFor(newest.value()) : absl::OkStatus();
 }
 
-void JournalDeadLetterStore::Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) {
+void JournalDeadLetterStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) {
   payloads_.sequencer().AssertHeld();
   newest_ = std::max(newest_, lsn);
-  if (const auto* dead = std::get_if<DeadLetterRecord>(&record)) return Apply(*dead, lsn, ref);
-  if (const auto* redriven = std::get_if<DeadLetterRedriven>(&record)) return Apply(*redriven, lsn);
-  if (const auto* purge = std::get_if<DeadLetterPurge>(&record)) return Apply(*purge, lsn);
-  CHECK(false);  // Routed to the wrong store.
+  switch (static_cast<RecordType>(record.header.type)) {
+    case RecordType::kDeadLetter:
+      return Apply(FieldsOf<DeadLetterRecord>(record), lsn, ref);
+    case RecordType::kDeadLetterRedriven:
+      return Apply(FieldsOf<DeadLetterRedriven>(record), lsn);
+    case RecordType::kDeadLetterPurge:
+      return Apply(FieldsOf<DeadLetterPurge>(record), lsn);
+    default:
+      CHECK(false);  // Routed to the wrong store.
+  }
 }
 
 void JournalDeadLetterStore::Apply(const DeadLetterRecord& record, Lsn lsn, const RecordRef& ref) {

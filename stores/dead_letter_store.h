@@ -36,7 +36,7 @@ class JournalDeadLetterStore final : public DeadLetterStore,
   Commit Purge(std::string_view delivery_id) override;
   absl::Status Flush() override;
 
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) override;
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 

@@ -95,13 +95,19 @@ Status JournalDeliveryStateStore::Flush() {
   return newest ? writer_->sink().WaitFor(newest.value()) : absl::OkStatus();
 }
 
-void JournalDeliveryStateStore::Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) {
+void JournalDeliveryStateStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) {
   payloads_.sequencer().AssertHeld();
   newest_ = std::max(newest_, lsn);
-  if (const auto* put = std::get_if<DeliveryPut>(&record)) return Apply(*put, lsn, ref);
-  if (const auto* again = std::get_if<DeliveryReschedule>(&record)) return Apply(*again, lsn);
-  if (const auto* remove = std::get_if<DeliveryRemove>(&record)) return Apply(*remove, lsn);
-  CHECK(false);  // Routed to the wrong store.
+  switch (static_cast<RecordType>(record.header.type)) {
+    case RecordType::kDeliveryPut:
+      return Apply(FieldsOf<DeliveryPut>(record), lsn, ref);
+    case RecordType::kDeliveryReschedule:
+      return Apply(FieldsOf<DeliveryReschedule>(record), lsn);
+    case RecordType::kDeliveryRemove:
+      return Apply(FieldsOf<DeliveryRemove>(record), lsn);
+    default:
+      CHECK(false);  // Routed to the wrong store.
+  }
 }
 
 void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref) {

@@ -36,7 +36,7 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   uint64_t Count() override;
   absl::Status Flush() override;
 
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) override;
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft& draft, Lsn first) override;
 

@@ -124,14 +124,21 @@ uint64_t JournalOffsetStore::Count() {
   return offsets_.size();
 }
 
-void JournalOffsetStore::Apply(const AnyRecord& record, Lsn lsn, const RecordRef&) {
+void JournalOffsetStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef&) {
   sequencer_.AssertHeld();
   newest_ = std::max(newest_, lsn);
-  if (const auto* advance = std::get_if<OffsetAdvance>(&record)) return Apply(*advance, lsn);
-  if (const auto* forget = std::get_if<OffsetForget>(&record)) return Apply(*forget, lsn);
-  if (const auto* seen = std::get_if<SourceSeen>(&record)) return Apply(*seen, lsn);
-  if (const auto* cursor = std::get_if<SourceCursor>(&record)) return Apply(*cursor, lsn);
-  CHECK(false);  // Routed to the wrong store.
+  switch (static_cast<RecordType>(record.header.type)) {
+    case RecordType::kOffsetAdvance:
+      return Apply(FieldsOf<OffsetAdvance>(record), lsn);
+    case RecordType::kOffsetForget:
+      return Apply(FieldsOf<OffsetForget>(record), lsn);
+    case RecordType::kSourceSeen:
+      return Apply(FieldsOf<SourceSeen>(record), lsn);
+    case RecordType::kSourceCursor:
+      return Apply(FieldsOf<SourceCursor>(record), lsn);
+    default:
+      CHECK(false);  // Routed to the wrong store.
+  }
 }
 
 void JournalOffsetStore::Apply(const OffsetAdvance& record, Lsn lsn) {

@@ -35,7 +35,7 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   absl::StatusOr<SourceProgress> ReadSource(const SourceKey& key) override;
   absl::Status Flush() override;
 
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) override;
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 

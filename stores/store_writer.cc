@@ -40,10 +40,8 @@ Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
   size_t dropped = 0;
   Lsn depends;
   for (size_t i = 0; i < count; ++i) {
-    ByteView bytes = draft.record(i);
-    const StatusOr<RawRecord> record = TakeRecord(bytes);
-    CHECK_OK(record);
-    Verdict verdict = judges_[record->header.type]->Judge(*record, context);
+    const RawRecord record = draft.raw(i);
+    Verdict verdict = judges_[record.header.type]->Judge(record, context);
     switch (verdict.kind) {
       case Verdict::Kind::kAdmit:
         break;

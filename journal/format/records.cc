@@ -1,38 +1,29 @@
 #include "journal/format/records.h"
 
+#include <array>
+
 #include "journal/format/codec.h"
 
 namespace holdfast {
 namespace {
 
-void Take(Decoder& in, uint64_t& value) { value = in.Varint(); }
-void Take(Decoder& in, int64_t& value) { value = in.Signed(); }
-void Take(Decoder& in, std::string_view& value) { value = in.Bytes(); }
-void Take(Decoder& in, StoredEvent& value) {
-  const uint64_t size_and_kind = in.Varint();
-  value.raw_bytes = size_and_kind >> 1;
-  value.compressed = (size_and_kind & 1) != 0;
-  value.bytes = in.Bytes();
-  if (!value.compressed && value.raw_bytes != value.bytes.size()) in.Fail();
-}
-template <typename T>
-void Take(Decoder& in, std::optional<T>& value) {
-  const uint8_t present = in.Fixed<uint8_t>();
-  if (present > 1) in.Fail();
-  if (present == 1) Take(in, value.emplace());
+template <typename Record>
+Status Undecodable(const RawRecord& raw) {
+  return DataLoss("record {}: its {} bytes do not decode", Record::kName, raw.fields.size());
 }
 
 // Decodes into the result itself: a record is large, and this runs once for each.
 template <typename Record>
 StatusOr<AnyRecord> DecodeAs(const RawRecord& raw) {
   StatusOr<AnyRecord> result(absl::in_place, std::in_place_type<Record>);
-  Record& record = *std::get_if<Record>(&*result);
-  Decoder in(raw.fields);
-  std::apply([&](auto... fields) { (Take(in, record.*fields), ...); }, Record::Fields());
-  if (!in.ok() || in.remaining() != 0) {
-    result = DataLoss("record {}: its {} bytes do not decode", Record::kName, raw.fields.size());
-  }
+  if (!DecodeFields(raw.fields, *std::get_if<Record>(&*result))) result = Undecodable<Record>(raw);
   return result;
+}
+
+template <typename Record>
+Status CheckAs(const RawRecord& raw) {
+  Record record;
+  return DecodeFields(raw.fields, record) ? absl::OkStatus() : Undecodable<Record>(raw);
 }
 
 Status Unknown(const RecordHeader& header) {
@@ -41,13 +32,21 @@ Status Unknown(const RecordHeader& header) {
                                 RecordTypeName(header.type), header.version, header.flags));
 }
 
-StatusOr<AnyRecord> DecodeAsOneOf(RecordList<>*, const RawRecord& raw) {
-  return Unknown(raw.header);
+// What is done with a record, by its type; null for a type that is not in the catalogue.
+template <typename Result>
+using ByType = std::array<Result (*)(const RawRecord&), 256>;
+
+template <typename... Records>
+constexpr auto DecodersOf(RecordList<Records...>*) {
+  ByType<StatusOr<AnyRecord>> decoders{};
+  ((decoders[static_cast<size_t>(Records::kType)] = &DecodeAs<Records>), ...);
+  return decoders;
 }
-template <typename Record, typename... Others>
-StatusOr<AnyRecord> DecodeAsOneOf(RecordList<Record, Others...>*, const RawRecord& raw) {
-  if (raw.header.type == static_cast<uint8_t>(Record::kType)) return DecodeAs<Record>(raw);
-  return DecodeAsOneOf(static_cast<RecordList<Others...>*>(nullptr), raw);
+template <typename... Records>
+constexpr auto ChecksOf(RecordList<Records...>*) {
+  ByType<Status> checks{};
+  ((checks[static_cast<size_t>(Records::kType)] = &CheckAs<Records>), ...);
+  return checks;
 }
 
 template <typename... Records>
@@ -58,19 +57,25 @@ const char* NameOf(RecordList<Records...>*, uint8_t type) {
 }
 
 constexpr Catalogue* kCatalogue = nullptr;  // only its type counts
+constexpr auto kDecoders = DecodersOf(kCatalogue);
+constexpr auto kChecks = ChecksOf(kCatalogue);
 
-}  // namespace
-
-StatusOr<AnyRecord> DecodeRecord(const RawRecord& raw) {
+template <typename Result>
+Result DoByType(const ByType<Result>& table, const RawRecord& raw) {
   const RecordHeader& header = raw.header;
   if (header.type == 0 || header.version == 0) {
     return DataLoss("record: type {}, version {}", header.type, header.version);
   }
-  if (header.version > kRecordVersion || (header.flags & ~kRecordMaySkip) != 0) {
-    return Unknown(header);
-  }
-  return DecodeAsOneOf(kCatalogue, raw);
+  const bool known = header.version <= kRecordVersion && (header.flags & ~kRecordMaySkip) == 0 &&
+                     table[header.type] != nullptr;
+  return known ? table[header.type](raw) : Unknown(header);
 }
+
+}  // namespace
+
+StatusOr<AnyRecord> DecodeRecord(const RawRecord& raw) { return DoByType(kDecoders, raw); }
+
+Status CheckRecord(const RawRecord& raw) { return DoByType(kChecks, raw); }
 
 StatusOr<RawRecord> TakeRecord(ByteView& records) {
   Decoder in(records);

@@ -232,11 +232,19 @@ StatusOr<RawRecord> TakeRecord(ByteView& records);
 // Errors: kDataLoss      the fields do not decode to the end, or a value is out of its range
 //         kUnimplemented unknown type, or a newer version of a known one
 StatusOr<AnyRecord> DecodeRecord(const RawRecord& raw);
+// Whether DecodeRecord would succeed; cheaper. Errors: the same
+Status CheckRecord(const RawRecord& raw);
+// False: the fields are not those of such a record.
+template <typename Record>
+bool DecodeFields(ByteView fields, Record& record);
+// Needs: `raw` is such a record, and was checked or made by this program.
+template <typename Record>
+Record FieldsOf(const RawRecord& raw);
 
 // "delivery-put", or "type-200" for one that is not in the catalogue.
 std::string RecordTypeName(uint8_t type);
 
 }  // namespace holdfast
 
-// EncodeRecord, split off to keep the list readable.
+// The templates, split off to keep the list readable.
 #include "journal/format/records_codec.h"

@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "journal/base/check.h"
+#include "journal/format/codec.h"
 #include "journal/format/records.h"
 
 namespace holdfast::records_codec {
@@ -68,6 +69,24 @@ class FieldWriter {
   char* place_;
 };
 
+// The way back: each takes its field from the front of `in`.
+inline void Take(Decoder& in, uint64_t& value) { value = in.Varint(); }
+inline void Take(Decoder& in, int64_t& value) { value = in.Signed(); }
+inline void Take(Decoder& in, std::string_view& value) { value = in.Bytes(); }
+inline void Take(Decoder& in, StoredEvent& value) {
+  const uint64_t size_and_kind = in.Varint();
+  value.raw_bytes = size_and_kind >> 1;
+  value.compressed = (size_and_kind & 1) != 0;
+  value.bytes = in.Bytes();
+  if (!value.compressed && value.raw_bytes != value.bytes.size()) in.Fail();
+}
+template <typename T>
+void Take(Decoder& in, std::optional<T>& value) {
+  const uint8_t present = in.Fixed<uint8_t>();
+  if (present > 1) in.Fail();
+  if (present == 1) Take(in, value.emplace());
+}
+
 }  // namespace holdfast::records_codec
 
 namespace holdfast {
@@ -91,6 +110,21 @@ void EncodeRecord(const Record& record, std::string& out) {
         std::memcpy(out.data() + start, &header, sizeof header);
       },
       Record::Fields());
+}
+
+template <typename Record>
+bool DecodeFields(ByteView fields, Record& record) {
+  Decoder in(fields);
+  std::apply([&](auto... field) { (records_codec::Take(in, record.*field), ...); },
+             Record::Fields());
+  return in.ok() && in.remaining() == 0;
+}
+
+template <typename Record>
+Record FieldsOf(const RawRecord& raw) {
+  Record record;
+  CHECK(DecodeFields(raw.fields, record));
+  return record;
 }
 
 }  // namespace holdfast

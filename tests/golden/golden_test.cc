@@ -27,11 +27,8 @@ class Witness final : public StateMachine {
   Witness() {
     for (int type = 1; type < 256; ++type) machines.Route(static_cast<RecordType>(type), *this);
   }
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef&) override {
-    std::string bytes;
-    EncodeAnyRecord(record, bytes);
-    ByteView rest = AsBytes(bytes);
-    lines.push_back(fmt::format("{} {}", lsn, RecordText(*TakeRecord(rest), {.event = true})));
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef&) override {
+    lines.push_back(fmt::format("{} {}", lsn, RecordText(record, {.event = true})));
   }
   StateMachines machines;
   std::vector<std::string> lines;

@@ -29,7 +29,7 @@ TEST(BatchDraftTest, HoldsItsRecordsInOrder) {
   EXPECT_EQ(draft.bytes(), bytes);
   EXPECT_EQ(draft.batch_bytes(), AlignUp(kBatchHeaderBytes + bytes.size(), 8));
   for (size_t index = 0; index < made.size(); ++index) {
-    EXPECT_TRUE(Same(draft.Decode(index), made[index])) << index;
+    EXPECT_TRUE(Same(*DecodeRecord(draft.raw(index)), made[index])) << index;
   }
 }
 
@@ -53,7 +53,7 @@ TEST(BatchDraftTest, KeepsWhatItIsTold) {
     ASSERT_EQ(draft.count(), kept.size());
     EXPECT_EQ(draft.bytes(), bytes);
     for (size_t index = 0; index < kept.size(); ++index) {
-      EXPECT_TRUE(Same(draft.Decode(index), kept[index]));
+      EXPECT_TRUE(Same(*DecodeRecord(draft.raw(index)), kept[index]));
     }
   }
 }
@@ -65,7 +65,7 @@ TEST(BatchDraftTest, ClearMakesItEmpty) {
   EXPECT_TRUE(draft.empty());
   EXPECT_TRUE(draft.bytes().empty());
   draft.Add(DeadLetterPurge{.id = "y"});
-  EXPECT_EQ(std::get<DeadLetterPurge>(draft.Decode(0)).id, "y");
+  EXPECT_EQ(FieldsOf<DeadLetterPurge>(draft.raw(0)).id, "y");
 }
 
 }  // namespace

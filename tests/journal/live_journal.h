@@ -19,8 +19,8 @@ namespace holdfast {
 class ValueMachine final : public StateMachine {
  public:
   ValueMachine() { machines_.Route(RecordType::kOffsetAdvance, *this); }
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) override {
-    values_[lsn] = std::get<OffsetAdvance>(record).next;
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override {
+    values_[lsn] = FieldsOf<OffsetAdvance>(record).next;
     places_[lsn] = ref;
   }
   const StateMachines& machines() const { return machines_; }

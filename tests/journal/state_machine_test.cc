@@ -4,13 +4,15 @@
 
 #include <vector>
 
+#include "tests/support/encoded_record.h"
+
 namespace holdfast {
 namespace {
 
 class Witness final : public StateMachine {
  public:
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef&) override {
-    EXPECT_TRUE(std::holds_alternative<DeadLetterPurge>(record));
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef&) override {
+    EXPECT_EQ(FieldsOf<DeadLetterPurge>(record).id, "x");
     lsns.push_back(lsn);
   }
   std::vector<Lsn> lsns;
@@ -22,7 +24,7 @@ TEST(StateMachinesTest, ARecordGoesToTheMachineThatTakesItsType) {
   StateMachines machines;
   machines.Route(RecordType::kDeadLetterPurge, purges);
   machines.Route(RecordType::kDeadLetter, others);
-  machines.Apply(DeadLetterPurge{.id = "x"}, Lsn(7), RecordRef{});
+  machines.Apply(EncodedRecord(DeadLetterPurge{.id = "x"}).raw(), Lsn(7), RecordRef{});
   EXPECT_EQ(purges.lsns, std::vector<Lsn>{Lsn(7)});
   EXPECT_TRUE(others.lsns.empty());
   EXPECT_EQ(machines.For(RecordType::kOffsetAdvance), nullptr);
@@ -30,7 +32,7 @@ TEST(StateMachinesTest, ARecordGoesToTheMachineThatTakesItsType) {
 
 TEST(StateMachinesDeathTest, ARecordThatNobodyTakesIsABug) {
   StateMachines machines;
-  EXPECT_DEATH(machines.Apply(DeadLetterPurge{.id = "x"}, Lsn(7), RecordRef{}), "CHECK");
+  EXPECT_DEATH(machines.Apply(EncodedRecord(DeadLetterPurge{.id = "x"}).raw(), Lsn(7), RecordRef{}), "CHECK");
 }
 
 }  // namespace

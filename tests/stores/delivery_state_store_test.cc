@@ -8,6 +8,7 @@
 #include "stores/store_limits.h"
 #include "tests/stores/backends.h"
 #include "tests/stores/fake_stores.h"
+#include "tests/support/encoded_record.h"
 #include "tests/support/status_matchers.h"
 
 namespace holdfast {
@@ -238,8 +239,8 @@ TEST(JournalDeliveryStateStoreTest, ReplayIsIdempotent) {
 TEST(JournalDeliveryStateStoreTest, AReplayedRescheduleOfNobodyIsIgnored) {
   FakeStores fake;
   MutexLock lock(fake.sequencer);
-  fake.stores.machines().Apply(DeliveryReschedule{.id = "nobody", .attempt = 1}, Lsn(1), {});
-  fake.stores.machines().Apply(DeliveryRemove{.id = "nobody"}, Lsn(2), {});
+  fake.stores.machines().Apply(EncodedRecord(DeliveryReschedule{.id = "nobody", .attempt = 1}).raw(), Lsn(1), {});
+  fake.stores.machines().Apply(EncodedRecord(DeliveryRemove{.id = "nobody"}).raw(), Lsn(2), {});
 }
 
 TEST(JournalDeliveryStateStoreTest, AttemptsSaturate) {
@@ -247,7 +248,7 @@ TEST(JournalDeliveryStateStoreTest, AttemptsSaturate) {
   Accept(fake.deliveries().Put(DeliveryFor("a")));
   {
     MutexLock lock(fake.sequencer);
-    fake.stores.machines().Apply(DeliveryReschedule{.id = "a", .attempt = UINT64_MAX}, Lsn(9), {});
+    fake.stores.machines().Apply(EncodedRecord(DeliveryReschedule{.id = "a", .attempt = UINT64_MAX}).raw(), Lsn(9), {});
   }
   EXPECT_EQ(fake.deliveries().Get("a")->delivery.attempt, UINT32_MAX);
 }

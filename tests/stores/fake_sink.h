@@ -33,7 +33,7 @@ class FakeSink final : public RecordSink {
                         .length = static_cast<uint32_t>(draft.batch_bytes())};
     for (size_t i = 0; i < draft.count(); ++i) {
       last_ = last_ + 1;
-      machines_.Apply(draft.Decode(i), last_, ref);
+      machines_.Apply(draft.raw(i), last_, ref);
       records_[last_] = {ref, std::string(AsText(draft.record(i)))};
     }
     ++batches_;
@@ -82,7 +82,7 @@ class FakeSink final : public RecordSink {
   void Replay(const StateMachines& machines) const {
     for (const auto& [lsn, record] : records_) {
       ByteView bytes = AsBytes(record.bytes);
-      machines.Apply(*DecodeRecord(*TakeRecord(bytes)), lsn, record.ref);
+      machines.Apply(*TakeRecord(bytes), lsn, record.ref);
     }
   }
 

@@ -19,15 +19,13 @@ TEST(StoreBatchTest, EncodesEveryField) {
                          .idempotency_key = "",
                          .answer = "ok"});
   ASSERT_OK(batch->refused());
-  const AnyRecord first = batch->draft().Decode(0);
-  const auto& put = std::get<DeliveryPut>(first);
+  const auto put = FieldsOf<DeliveryPut>(batch->draft().raw(0));
   EXPECT_EQ(put.id, "id");
   EXPECT_EQ(put.offset, 4711u);
   EXPECT_EQ(put.due_ns, 30'000'000'000);
   EXPECT_EQ(put.redriven_from, std::nullopt);
   EXPECT_EQ(put.event.bytes, "the event");
-  const AnyRecord second = batch->draft().Decode(1);
-  const auto& remove = std::get<DeliveryRemove>(second);
+  const auto remove = FieldsOf<DeliveryRemove>(batch->draft().raw(1));
   EXPECT_EQ(remove.epoch, 5u);
   EXPECT_EQ(remove.reason, static_cast<uint64_t>(Reason::kWithdrawn));
   EXPECT_EQ(remove.idempotency_key, "");  // there, and empty
@@ -38,16 +36,15 @@ TEST(StoreBatchTest, LargeEventsAreCompressedWhereThatPays) {
   BatchLease batch({.compress_event_bytes_min = 4'096});
   batch->PutDelivery(DeliveryFor("small", std::string(4'095, 'x')));
   batch->PutDelivery(DeliveryFor("large", repetitive));
-  EXPECT_FALSE(std::get<DeliveryPut>(batch->draft().Decode(0)).event.compressed);
-  const AnyRecord any = batch->draft().Decode(1);
-  const StoredEvent& event = std::get<DeliveryPut>(any).event;
+  EXPECT_FALSE(FieldsOf<DeliveryPut>(batch->draft().raw(0)).event.compressed);
+  const StoredEvent event = FieldsOf<DeliveryPut>(batch->draft().raw(1)).event;
   EXPECT_TRUE(event.compressed);
   EXPECT_LT(event.bytes.size(), 1'000u);
   EXPECT_EQ(*UnpackEvent(event), repetitive);
 
   BatchLease off({.compress_event_bytes_min = 0});
   off->PutDelivery(DeliveryFor("large", repetitive));
-  EXPECT_FALSE(std::get<DeliveryPut>(off->draft().Decode(0)).event.compressed);
+  EXPECT_FALSE(FieldsOf<DeliveryPut>(off->draft().raw(0)).event.compressed);
 }
 
 TEST(StoreBatchTest, TheFirstRefusalCounts) {

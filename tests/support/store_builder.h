@@ -22,8 +22,8 @@ namespace holdfast {
 class RecordingMachine final : public StateMachine {
  public:
   RecordingMachine() { machines_.Route(RecordType::kOffsetAdvance, *this); }
-  void Apply(const AnyRecord& record, Lsn lsn, const RecordRef& ref) override {
-    CHECK(std::get<OffsetAdvance>(record).next == lsn.value());
+  void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override {
+    CHECK(FieldsOf<OffsetAdvance>(record).next == lsn.value());
     CHECK(places_.emplace(lsn.value(), ref).second);  // each once
   }
   const StateMachines& machines() const { return machines_; }

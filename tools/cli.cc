@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "journal/base/json.h"
 #include "journal/format/records_text.h"
 #include "tools/command.h"
+#include "tools/nearest_name.h"
 
 namespace holdfast {
 namespace {
@@ -54,6 +56,7 @@ class CommandLine {
   std::variant<AnyCommand, Refusal> FetchWorkload();
   std::variant<AnyCommand, Refusal> FetchDemo();
   WriterOptions FetchWriter() const;
+  std::string WithoutCommand(const std::vector<std::string>& arguments) const;
   IoBackend io() const;
 
   CLI::App app_{
@@ -371,6 +374,27 @@ std::variant<AnyCommand, Refusal> CommandLine::FetchDemo() {
   return AnyCommand(demo_);
 }
 
+// What is wrong with a line that names no command that there is.
+std::string CommandLine::WithoutCommand(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> names;
+  std::string all;
+  for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+    all += (all.empty() ? "" : ", ") + names.back();
+  }
+  const auto word = std::find_if(arguments.begin(), arguments.end(),
+                                 [](const std::string& one) { return !one.starts_with("-"); });
+  if (word == arguments.end()) {
+    const std::string what =
+        arguments.empty() ? "no command" : NameText(arguments.front()) + " is not a command";
+    return what + ". The commands are: " + all + ".";
+  }
+  const std::string nearest = NearestName(*word, names);
+  return NameText(*word) + " is not a command." +
+         (nearest.empty() ? "" : " Did you mean " + nearest + "?") + " The commands are: " + all +
+         ".";
+}
+
 std::variant<AnyCommand, CommandLineAnswer> CommandLine::Parse(
     const std::vector<std::string>& arguments) {
   try {
@@ -383,9 +407,11 @@ std::variant<AnyCommand, CommandLineAnswer> CommandLine::Parse(
   } catch (const CLI::CallForVersion&) {
     return CommandLineAnswer{.out = app_.version() + "\n"};
   } catch (const CLI::Error& error) {
-    return CommandLineAnswer{.exit_code = kExitUsageOrIo,
-                             .err = std::string("holdfast: ") + error.what() +
-                                    "\nRun `holdfast --help`, or `holdfast COMMAND --help`.\n"};
+    const std::string why =
+        app_.get_subcommands().empty() ? WithoutCommand(arguments) : std::string(error.what());
+    return CommandLineAnswer{
+        .exit_code = kExitUsageOrIo,
+        .err = "holdfast: " + why + "\nRun `holdfast --help`, or `holdfast COMMAND --help`.\n"};
   }
   const CLI::App* command = app_.get_subcommands().front();
   std::variant<AnyCommand, Refusal> fetched = commands_.at(command)();

@@ -74,6 +74,25 @@ TEST(CliTest, UnknownWordsAndValuesFail) {
   }
 }
 
+TEST(CliTest, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
+  const std::string all =
+      "The commands are: inspect, dump, verify, get, list, repair, workload, check, demo.\n";
+  const std::pair<Arguments, std::string> kSaid[] = {
+      {{"frob"}, "holdfast: frob is not a command. " + all},
+      {{"frob", "d", "--json"}, "holdfast: frob is not a command. " + all},
+      {{"--json", "frob"}, "holdfast: frob is not a command. " + all},
+      {{"verfy", "d"}, "holdfast: verfy is not a command. Did you mean verify? " + all},
+      {{"--frob"}, "holdfast: --frob is not a command. " + all},
+      {{}, "holdfast: no command. " + all},
+  };
+  for (const auto& [arguments, said] : kSaid) {
+    const CommandLineAnswer answer = Answered(arguments);
+    EXPECT_EQ(answer.exit_code, kExitUsageOrIo);
+    EXPECT_EQ(answer.err, said + "Run `holdfast --help`, or `holdfast COMMAND --help`.\n");
+    EXPECT_TRUE(answer.out.empty());
+  }
+}
+
 TEST(CliTest, HelpGoesToStdoutAndShowsExamples) {
   for (const char* command :
        {"inspect", "dump", "verify", "get", "list", "repair", "workload", "check", "demo"}) {

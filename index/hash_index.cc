@@ -3,9 +3,46 @@
 #include <algorithm>
 #include <bit>
 
+#include "journal/base/check.h"
 #include "journal/base/checksum.h"
 
 namespace holdfast {
+namespace {
+
+// 64 bits of place, from the low end: offset / 8, length, record_bytes as a small float.
+constexpr uint32_t kOffsetBits = 27;  // of a batch: a multiple of 8 below 1 GiB
+constexpr uint32_t kLengthBits = 25;  // exact, because readers compare it; a group is 32 MiB at most
+constexpr uint32_t kMantissaBits = 7;
+constexpr uint32_t kExponentBits = 5;
+static_assert(kOffsetBits + kLengthBits + kMantissaBits + kExponentBits == 64);
+
+// Exact below 256, rounded down to 8 significant bits from there on.
+uint64_t PackBytes(uint32_t bytes) {
+  const auto width = static_cast<uint32_t>(std::bit_width(bytes));
+  if (width <= kMantissaBits) return bytes;
+  const uint32_t shift = width - kMantissaBits - 1;
+  const uint32_t mantissa = (bytes >> shift) & ((1u << kMantissaBits) - 1);
+  return uint64_t{shift + 1} << kMantissaBits | mantissa;
+}
+uint32_t UnpackBytes(uint64_t packed) {
+  const auto mantissa = static_cast<uint32_t>(packed) & ((1u << kMantissaBits) - 1);
+  const auto exponent = static_cast<uint32_t>(packed >> kMantissaBits);
+  return exponent == 0 ? mantissa : (mantissa | 1u << kMantissaBits) << (exponent - 1);
+}
+
+uint64_t PackPlace(const RecordRef& ref, uint32_t record_bytes) {
+  CHECK(ref.offset % 8 == 0 && ref.offset >> 3 < 1u << kOffsetBits);
+  CHECK(ref.length < 1u << kLengthBits);
+  return ref.offset >> 3 | uint64_t{ref.length} << kOffsetBits |
+         PackBytes(record_bytes) << (kOffsetBits + kLengthBits);
+}
+RecordRef UnpackRef(uint32_t segment, uint64_t place) {
+  return {.segment = segment,
+          .offset = static_cast<uint32_t>(place & ((1u << kOffsetBits) - 1)) << 3,
+          .length = static_cast<uint32_t>(place >> kOffsetBits) & ((1u << kLengthBits) - 1)};
+}
+
+}  // namespace
 
 uint64_t HashIndex::DefaultHash(std::string_view key, uint64_t seed) {
   return Checksum(AsBytes(key), seed);
@@ -95,7 +132,8 @@ void HashIndex::Erase(Slot slot) {
 IndexState HashIndex::Get(Slot slot) const {
   DCHECK(IsLive(slot));
   const PackedSlot& packed = At(slot);
-  return {.ref = {packed.segment, packed.offset, packed.length},
+  return {.ref = UnpackRef(packed.segment, packed.place),
+          .record_bytes = UnpackBytes(packed.place >> (kOffsetBits + kLengthBits)),
           .payload_lsn = Lsn(packed.payload_lsn),
           .state_lsn = Lsn(packed.state_lsn),
           .epoch = packed.epoch,
@@ -111,8 +149,7 @@ void HashIndex::Set(Slot slot, const IndexState& state) {
   packed.epoch = state.epoch;
   packed.due_ns = state.due_ns;
   packed.segment = state.ref.segment;
-  packed.offset = state.ref.offset;
-  packed.length = state.ref.length;
+  packed.place = PackPlace(state.ref, state.record_bytes);
   packed.attempt = state.attempt;
 }
 

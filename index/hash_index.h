@@ -16,6 +16,9 @@ namespace holdfast {
 // What is known of a key without reading its payload.
 struct IndexState {
   RecordRef ref;    // of the batch that holds the payload
+  // What the record that holds the payload takes in its batch, header included. Kept to within a
+  // hundredth: Set rounds it down, always in the same way, and Get gives what was kept.
+  uint32_t record_bytes = 0;
   Lsn payload_lsn;  // of the record that holds the payload
   Lsn state_lsn;    // of the newest record about the key
   uint64_t epoch = 0;
@@ -101,7 +104,8 @@ class HashIndex {
     uint64_t state_lsn;
     uint64_t epoch;
     int64_t due_ns;
-    uint32_t segment, offset, length;
+    uint32_t segment;
+    uint64_t place;  // offset, length and record_bytes: see PackPlace
     uint32_t attempt;
     uint32_t key;  // free slots: the next free one
   };

@@ -140,7 +140,7 @@ void JournalDeadLetterStore::Apply(const RawRecord& record, Lsn lsn, const Recor
   newest_ = std::max(newest_, lsn);
   switch (static_cast<RecordType>(record.header.type)) {
     case RecordType::kDeadLetter:
-      return Apply(FieldsOf<DeadLetterRecord>(record), lsn, ref);
+      return Apply(FieldsOf<DeadLetterRecord>(record), lsn, ref, record.bytes());
     case RecordType::kDeadLetterRedriven:
       return Apply(FieldsOf<DeadLetterRedriven>(record), lsn);
     case RecordType::kDeadLetterPurge:
@@ -150,17 +150,19 @@ void JournalDeadLetterStore::Apply(const RawRecord& record, Lsn lsn, const Recor
   }
 }
 
-void JournalDeadLetterStore::Apply(const DeadLetterRecord& record, Lsn lsn, const RecordRef& ref) {
+void JournalDeadLetterStore::Apply(const DeadLetterRecord& record, Lsn lsn, const RecordRef& ref,
+                                   uint32_t record_bytes) {
   payloads_.sequencer().AssertHeld();
   HashIndex& index = payloads_.index();
   const HashIndex::Slot slot = index.FindOrInsert(record.id).slot;
   if (lsn <= index.Get(slot).state_lsn) return;
-  index.Set(slot, {.ref = ref,
-                   .payload_lsn = lsn,
-                   .state_lsn = lsn,
-                   .epoch = record.epoch,
-                   .due_ns = 0,
-                   .attempt = Saturated(record.replays)});
+  payloads_.SetPlace(slot, {.ref = ref,
+                            .record_bytes = record_bytes,
+                            .payload_lsn = lsn,
+                            .state_lsn = lsn,
+                            .epoch = record.epoch,
+                            .due_ns = 0,
+                            .attempt = Saturated(record.replays)});
 }
 
 void JournalDeadLetterStore::Apply(const DeadLetterRedriven& record, Lsn lsn) {
@@ -181,6 +183,16 @@ void JournalDeadLetterStore::Apply(const DeadLetterPurge& record, Lsn lsn) {
   HashIndex& index = payloads_.index();
   const HashIndex::Slot slot = index.Find(record.id);
   if (slot != HashIndex::kNoSlot && lsn > index.Get(slot).state_lsn) payloads_.Erase(slot);
+}
+
+bool JournalDeadLetterStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
+  if (static_cast<RecordType>(record.header.type) != RecordType::kDeadLetter) return false;
+  auto dead_letter = FieldsOf<DeadLetterRecord>(record);
+  const std::optional<IndexState> state = payloads_.StateOf(dead_letter.id, lsn);
+  if (!state.has_value()) return false;
+  dead_letter.replays = state->attempt;
+  draft.Add(dead_letter);
+  return true;
 }
 
 Verdict JournalDeadLetterStore::Judge(const RawRecord& record, const JudgeContext& context) {

@@ -18,9 +18,9 @@ class JournalDeadLetterStore final : public DeadLetterStore,
                                      public StateMachine,
                                      public RecordJudge {
  public:
-  // `sequencer` is borrowed and outlives the store. `seed` is of the index.
-  JournalDeadLetterStore(Mutex& sequencer, uint64_t seed)
-      : payloads_(sequencer, seed, {.entries_max = 0, .bytes_max = 0}) {}
+  // `sequencer` and `live` are borrowed and outlive the store. `seed` is of the index.
+  JournalDeadLetterStore(Mutex& sequencer, LiveBytes& live, uint64_t seed)
+      : payloads_(sequencer, live, seed, {.entries_max = 0, .bytes_max = 0}) {}
 
   static constexpr RecordType kTypes[] = {RecordType::kDeadLetter, RecordType::kDeadLetterRedriven,
                                           RecordType::kDeadLetterPurge};
@@ -37,12 +37,13 @@ class JournalDeadLetterStore final : public DeadLetterStore,
   absl::Status Flush() override;
 
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
+  bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 
  private:
   // Every dead letter is an index entry; its attempt is the count of replays.
-  void Apply(const DeadLetterRecord& record, Lsn lsn, const RecordRef& ref);
+  void Apply(const DeadLetterRecord& record, Lsn lsn, const RecordRef& ref, uint32_t record_bytes);
   void Apply(const DeadLetterRedriven& record, Lsn lsn);
   void Apply(const DeadLetterPurge& record, Lsn lsn);
   StatusOr<StoredDeadLetter> ToDeadLetter(const StoredPayload& payload) const;

@@ -100,7 +100,7 @@ void JournalDeliveryStateStore::Apply(const RawRecord& record, Lsn lsn, const Re
   newest_ = std::max(newest_, lsn);
   switch (static_cast<RecordType>(record.header.type)) {
     case RecordType::kDeliveryPut:
-      return Apply(FieldsOf<DeliveryPut>(record), lsn, ref);
+      return Apply(FieldsOf<DeliveryPut>(record), lsn, ref, record.bytes());
     case RecordType::kDeliveryReschedule:
       return Apply(FieldsOf<DeliveryReschedule>(record), lsn);
     case RecordType::kDeliveryRemove:
@@ -110,17 +110,19 @@ void JournalDeliveryStateStore::Apply(const RawRecord& record, Lsn lsn, const Re
   }
 }
 
-void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref) {
+void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref,
+                                      uint32_t record_bytes) {
   payloads_.sequencer().AssertHeld();
   HashIndex& index = payloads_.index();
   const HashIndex::Slot slot = index.FindOrInsert(record.id).slot;
   if (lsn <= index.Get(slot).state_lsn) return;
-  index.Set(slot, {.ref = ref,
-                   .payload_lsn = lsn,
-                   .state_lsn = lsn,
-                   .epoch = record.epoch,
-                   .due_ns = record.due_ns,
-                   .attempt = Saturated(record.attempt)});
+  payloads_.SetPlace(slot, {.ref = ref,
+                            .record_bytes = record_bytes,
+                            .payload_lsn = lsn,
+                            .state_lsn = lsn,
+                            .epoch = record.epoch,
+                            .due_ns = record.due_ns,
+                            .attempt = Saturated(record.attempt)});
   if (writer_ != nullptr) applied_puts_.push_back({lsn, slot});
 }
 
@@ -144,6 +146,20 @@ void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn) {
   HashIndex& index = payloads_.index();
   const HashIndex::Slot slot = index.Find(record.id);
   if (slot != HashIndex::kNoSlot && lsn > index.Get(slot).state_lsn) payloads_.Erase(slot);
+}
+
+// A delivery rests on its put, and the newest reschedule: both become one put. In the oldest segment
+// a reschedule never stands alone: its put is older still.
+bool JournalDeliveryStateStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
+  if (static_cast<RecordType>(record.header.type) != RecordType::kDeliveryPut) return false;
+  auto put = FieldsOf<DeliveryPut>(record);
+  const std::optional<IndexState> state = payloads_.StateOf(put.id, lsn);
+  if (!state.has_value()) return false;
+  put.epoch = state->epoch;
+  put.attempt = state->attempt;
+  put.due_ns = state->due_ns;
+  draft.Add(put);
+  return true;
 }
 
 Verdict JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeContext& context) {

@@ -19,9 +19,10 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
                                         public StateMachine,
                                         public RecordJudge {
  public:
-  // `sequencer` is borrowed and outlives the store. `seed` is of the index.
-  JournalDeliveryStateStore(Mutex& sequencer, uint64_t seed, const ValueCache::Options& cache)
-      : payloads_(sequencer, seed, cache) {}
+  // `sequencer` and `live` are borrowed and outlive the store. `seed` is of the index.
+  JournalDeliveryStateStore(Mutex& sequencer, LiveBytes& live, uint64_t seed,
+                            const ValueCache::Options& cache)
+      : payloads_(sequencer, live, seed, cache) {}
 
   static constexpr RecordType kTypes[] = {RecordType::kDeliveryPut, RecordType::kDeliveryReschedule,
                                           RecordType::kDeliveryRemove};
@@ -37,6 +38,7 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   absl::Status Flush() override;
 
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
+  bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft& draft, Lsn first) override;
 
@@ -50,7 +52,7 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
     Lsn lsn;
     HashIndex::Slot slot;
   };
-  void Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref);
+  void Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref, uint32_t record_bytes);
   void Apply(const DeliveryReschedule& record, Lsn lsn);
   void Apply(const DeliveryRemove& record, Lsn lsn);
   StatusOr<StoredDelivery> ToDelivery(const StoredPayload& payload) const;

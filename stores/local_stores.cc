@@ -3,11 +3,11 @@
 namespace holdfast {
 
 LocalStores::LocalStores(Mutex& sequencer, Rng& rng, const EngineOptions& options)
-    : offsets_(sequencer),
+    : offsets_(sequencer, live_),
       deliveries_(
-          sequencer, rng.Next(),
+          sequencer, live_, rng.Next(),
           {.entries_max = options.value_cache_entries, .bytes_max = options.value_cache_bytes}),
-      dead_letters_(sequencer, rng.Next()) {
+      dead_letters_(sequencer, live_, rng.Next()) {
   const auto route = [&](auto& store) {
     for (const RecordType type : store.kTypes) machines_.Route(type, store);
   };

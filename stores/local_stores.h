@@ -6,6 +6,7 @@
 #include "holdfast/engine.h"
 #include "holdfast/rng.h"
 #include "journal/base/mutex.h"
+#include "journal/live_bytes.h"
 #include "journal/record_sink.h"
 #include "journal/state_machine.h"
 #include "stores/dead_letter_store.h"
@@ -24,6 +25,8 @@ class LocalStores {
   LocalStores(Mutex& sequencer, Rng& rng, const EngineOptions& options);
 
   const StateMachines& machines() const { return machines_; }
+  // What of each segment the three rest on. Threads: the sequencer is held.
+  LiveBytes& live() { return live_; }
   // Both borrowed; they outlive the last call of a store.
   void Attach(RecordSink& sink, const ForkGuard& fork_guard, const StoreLimits& limits);
 
@@ -36,6 +39,7 @@ class LocalStores {
   void AddTo(RecoveryReport& report);
 
  private:
+  LiveBytes live_;  // guarded by the sequencer
   JournalOffsetStore offsets_;
   JournalDeliveryStateStore deliveries_;
   JournalDeadLetterStore dead_letters_;

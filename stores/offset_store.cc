@@ -124,55 +124,105 @@ uint64_t JournalOffsetStore::Count() {
   return offsets_.size();
 }
 
-void JournalOffsetStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef&) {
+void JournalOffsetStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) {
   sequencer_.AssertHeld();
+  const Basis basis{.lsn = lsn, .segment = ref.segment, .bytes = record.bytes()};
   newest_ = std::max(newest_, lsn);
   switch (static_cast<RecordType>(record.header.type)) {
     case RecordType::kOffsetAdvance:
-      return Apply(FieldsOf<OffsetAdvance>(record), lsn);
+      return Apply(FieldsOf<OffsetAdvance>(record), basis);
     case RecordType::kOffsetForget:
       return Apply(FieldsOf<OffsetForget>(record), lsn);
     case RecordType::kSourceSeen:
-      return Apply(FieldsOf<SourceSeen>(record), lsn);
+      return Apply(FieldsOf<SourceSeen>(record), basis);
     case RecordType::kSourceCursor:
-      return Apply(FieldsOf<SourceCursor>(record), lsn);
+      return Apply(FieldsOf<SourceCursor>(record), basis);
     default:
       CHECK(false);  // Routed to the wrong store.
   }
 }
 
-void JournalOffsetStore::Apply(const OffsetAdvance& record, Lsn lsn) {
+void JournalOffsetStore::Apply(const OffsetAdvance& record, const Basis& basis) {
   sequencer_.AssertHeld();
   const PositionKeyView key{record.topic, record.client, record.partition};
   auto found = offsets_.find(key);
   if (found == offsets_.end()) {
     found = offsets_.emplace(PositionKey(key), Position()).first;
   }
-  if (lsn <= found->second.lsn) return;
-  found->second = {record.incarnation, record.next, lsn};
+  Position& position = found->second;
+  if (basis.lsn <= position.lsn) return;
+  position.incarnation = record.incarnation;
+  position.next = record.next;
+  Rest(position, basis);
 }
 
 void JournalOffsetStore::Apply(const OffsetForget& record, Lsn lsn) {
   sequencer_.AssertHeld();
   newest_forget_ = std::max(newest_forget_, lsn);
   const auto found = offsets_.find(PositionKeyView{record.topic, record.client, record.partition});
-  if (found != offsets_.end() && lsn > found->second.lsn) offsets_.erase(found);
+  if (found == offsets_.end() || lsn <= found->second.lsn) return;
+  Release(found->second);
+  offsets_.erase(found);
 }
 
-void JournalOffsetStore::Apply(const SourceSeen& record, Lsn lsn) {
+void JournalOffsetStore::Apply(const SourceSeen& record, const Basis& basis) {
   sequencer_.AssertHeld();
   Raise(SourceOf({record.topic, {}, record.partition, record.incarnation}).seen, record.through,
-        lsn);
+        basis);
 }
 
-void JournalOffsetStore::Apply(const SourceCursor& record, Lsn lsn) {
+void JournalOffsetStore::Apply(const SourceCursor& record, const Basis& basis) {
   sequencer_.AssertHeld();
   Raise(SourceOf({record.topic, {}, record.partition, record.incarnation}).cursor, record.cursor,
-        lsn);
+        basis);
 }
 
-void JournalOffsetStore::Raise(SourceMark& mark, uint64_t value, Lsn lsn) {
-  if (lsn > mark.lsn) mark = {value, lsn};
+bool JournalOffsetStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
+  sequencer_.AssertHeld();
+  switch (static_cast<RecordType>(record.header.type)) {
+    case RecordType::kOffsetAdvance: {
+      const auto advance = FieldsOf<OffsetAdvance>(record);
+      const auto found =
+          offsets_.find(PositionKeyView{advance.topic, advance.client, advance.partition});
+      if (found == offsets_.end() || found->second.lsn != lsn) return false;
+      draft.Add(advance);
+      return true;
+    }
+    case RecordType::kSourceSeen: {
+      const auto seen = FieldsOf<SourceSeen>(record);
+      const auto found = sources_.find(
+          PositionKeyView{seen.topic, {}, seen.partition, seen.incarnation});
+      if (found == sources_.end() || found->second.seen.lsn != lsn) return false;
+      draft.Add(seen);
+      return true;
+    }
+    case RecordType::kSourceCursor: {
+      const auto cursor = FieldsOf<SourceCursor>(record);
+      const auto found = sources_.find(
+          PositionKeyView{cursor.topic, {}, cursor.partition, cursor.incarnation});
+      if (found == sources_.end() || found->second.cursor.lsn != lsn) return false;
+      draft.Add(cursor);
+      return true;
+    }
+    default:
+      return false;  // a forget leaves nothing to state
+  }
+}
+
+void JournalOffsetStore::Raise(SourceMark& mark, uint64_t value, const Basis& basis) {
+  if (basis.lsn <= mark.lsn) return;
+  mark.value = value;
+  Rest(mark, basis);
+}
+
+void JournalOffsetStore::Rest(Basis& on, const Basis& now) {
+  Release(on);
+  on = now;
+  live_.Add(SegmentId(now.segment), now.bytes);
+}
+
+void JournalOffsetStore::Release(const Basis& basis) {
+  if (basis.lsn) live_.Remove(SegmentId(basis.segment), basis.bytes);
 }
 
 JournalOffsetStore::Source& JournalOffsetStore::SourceOf(const PositionKeyView& key) {

@@ -7,6 +7,7 @@
 
 #include "holdfast/offset_store.h"
 #include "journal/base/mutex.h"
+#include "journal/live_bytes.h"
 #include "journal/state_machine.h"
 #include "stores/key_maps.h"
 #include "stores/record_judge.h"
@@ -17,8 +18,8 @@ namespace holdfast {
 // Threads: any, after Attach.
 class JournalOffsetStore final : public OffsetStore, public StateMachine, public RecordJudge {
  public:
-  // `sequencer` is borrowed and outlives the store.
-  explicit JournalOffsetStore(Mutex& sequencer) : sequencer_(sequencer) {}
+  // `sequencer` and `live`, which it guards, are borrowed and outlive the store.
+  JournalOffsetStore(Mutex& sequencer, LiveBytes& live) : sequencer_(sequencer), live_(live) {}
 
   // Which records this store takes.
   static constexpr RecordType kTypes[] = {RecordType::kOffsetAdvance, RecordType::kOffsetForget,
@@ -36,31 +37,40 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   absl::Status Flush() override;
 
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
+  bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 
   uint64_t Count();
 
  private:
-  struct Position {
+  // The record that an entry rests on: where it lies and what it takes there.
+  struct Basis {
+    Lsn lsn;  // none: the entry is new
+    uint32_t segment = 0;
+    uint32_t bytes = 0;
+  };
+  struct Position : Basis {
     uint64_t incarnation = 0;
     uint64_t next = 0;
-    Lsn lsn;
   };
   // One of the two marks of a source; not there until its LSN is set.
-  struct SourceMark {
+  struct SourceMark : Basis {
     uint64_t value = 0;
-    Lsn lsn;
   };
   struct Source {
     SourceMark seen, cursor;
   };
 
-  void Apply(const OffsetAdvance& record, Lsn lsn);
+  void Apply(const OffsetAdvance& record, const Basis& basis);
   void Apply(const OffsetForget& record, Lsn lsn);
-  void Apply(const SourceSeen& record, Lsn lsn);
-  void Apply(const SourceCursor& record, Lsn lsn);
-  static void Raise(SourceMark& mark, uint64_t value, Lsn lsn);
+  void Apply(const SourceSeen& record, const Basis& basis);
+  void Apply(const SourceCursor& record, const Basis& basis);
+  void Raise(SourceMark& mark, uint64_t value, const Basis& basis)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // An entry rests on another record: the live bytes follow.
+  void Rest(Basis& on, const Basis& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  void Release(const Basis& basis) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Source& SourceOf(const PositionKeyView& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
 
   Verdict JudgeAdvance(const RawRecord& record, const JudgeContext& context)
@@ -77,6 +87,7 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   bool Hidden(Lsn lsn) const { return lsn && writer_->sink().poisoned() && !Durable(lsn); }
 
   Mutex& sequencer_;
+  LiveBytes& live_ ABSL_GUARDED_BY(sequencer_);  // of the journal; shared with the other stores
   StoreWriter* writer_ = nullptr;
   PositionMap<Position> offsets_ ABSL_GUARDED_BY(sequencer_);
   PositionMap<Source> sources_ ABSL_GUARDED_BY(sequencer_);

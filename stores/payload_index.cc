@@ -169,11 +169,31 @@ std::optional<StatusOr<StoredPayload>> PayloadIndex::Settle(Looked gathered,
   return std::move(now.payload);
 }
 
+std::optional<IndexState> PayloadIndex::StateOf(std::string_view key, Lsn payload_lsn) const {
+  sequencer_.AssertHeld();
+  const HashIndex::Slot slot = index_.Find(key);
+  if (slot == HashIndex::kNoSlot) return std::nullopt;
+  const IndexState state = index_.Get(slot);
+  return state.payload_lsn == payload_lsn ? std::optional(state) : std::nullopt;
+}
+
 void PayloadIndex::Remember(HashIndex::Slot slot, Lsn lsn, ByteView record) {
   if (index_.IsLive(slot) && index_.Get(slot).payload_lsn == lsn) cache_.Insert(slot, lsn, record);
 }
 
+void PayloadIndex::SetPlace(HashIndex::Slot slot, const IndexState& state) {
+  Release(index_.Get(slot));
+  index_.Set(slot, state);
+  // What was kept, not what was given: that is what will be removed again.
+  live_.Add(SegmentId(state.ref.segment), index_.Get(slot).record_bytes);
+}
+
+void PayloadIndex::Release(const IndexState& state) {
+  if (state.payload_lsn) live_.Remove(SegmentId(state.ref.segment), state.record_bytes);
+}
+
 void PayloadIndex::Erase(HashIndex::Slot slot) {
+  Release(index_.Get(slot));
   cache_.Erase(slot);
   index_.Erase(slot);
 }

@@ -10,6 +10,7 @@
 #include "index/hash_index.h"
 #include "index/value_cache.h"
 #include "journal/base/mutex.h"
+#include "journal/live_bytes.h"
 #include "journal/record_sink.h"
 
 namespace holdfast {
@@ -33,16 +34,23 @@ class StoredPayload {
 // Threads: as marked.
 class PayloadIndex {
  public:
-  PayloadIndex(Mutex& sequencer, uint64_t seed, const ValueCache::Options& cache)
-      : sequencer_(sequencer), index_(seed), cache_(cache) {}
+  // `sequencer` and `live`, which it guards, are borrowed and outlive it.
+  PayloadIndex(Mutex& sequencer, LiveBytes& live, uint64_t seed, const ValueCache::Options& cache)
+      : sequencer_(sequencer), live_(live), index_(seed), cache_(cache) {}
   Mutex& sequencer() const ABSL_LOCK_RETURNED(sequencer_) { return sequencer_; }
   // Where cold payloads are read. Borrowed.
   void Attach(RecordSink& sink) { sink_ = &sink; }
 
   HashIndex& index() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
   const ValueCache& cache() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return cache_; }
+  // What is known of `key`, if its payload is the record `payload_lsn`.
+  std::optional<IndexState> StateOf(std::string_view key, Lsn payload_lsn) const;
   // Keeps the payload of a record that was just appended, unless it is outdated already.
   void Remember(HashIndex::Slot slot, Lsn lsn, ByteView record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // The payload of the key lies at `state` from now on: counted there as live, and no longer where
+  // it lay before. A state that keeps its payload's place goes to index() alone.
+  void SetPlace(HashIndex::Slot slot, const IndexState& state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   void Erase(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   // The newest removal bounds what "there is no such key" rests on.
@@ -87,8 +95,10 @@ class PayloadIndex {
   Looked Look(std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Looked LookAt(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Status CheckShown(Lsn lsn) const;
+  void Release(const IndexState& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
 
   Mutex& sequencer_;
+  LiveBytes& live_ ABSL_GUARDED_BY(sequencer_);  // of the journal; shared with the other stores
   RecordSink* sink_ = nullptr;
   HashIndex index_ ABSL_GUARDED_BY(sequencer_);
   ValueCache cache_ ABSL_GUARDED_BY(sequencer_);

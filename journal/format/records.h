@@ -224,6 +224,8 @@ void EncodeAnyRecord(const AnyRecord& record, std::string& out);
 struct RawRecord {
   RecordHeader header;
   ByteView fields;
+  // What it takes there, header included: below 32 MiB, as a batch is.
+  uint32_t bytes() const { return static_cast<uint32_t>(kRecordHeaderBytes + fields.size()); }
 };
 // Takes the first record off `records`.
 // Errors: kDataLoss  the bytes are not a record header with its fields

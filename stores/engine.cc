@@ -54,6 +54,8 @@ class JournalEngine final : public TickingEngine {
   absl::Duration EngineNow() override { return engine_clock_->Now(); }
   const RecoveryReport& recovery() const override { return report_; }
   EngineStats stats() override;
+  Status Checkpoint() override;
+  StatusOr<CompactionReport> Compact() override;
   Status Flush() override;
   Status Close() override;
   void Tick() override {
@@ -186,6 +188,14 @@ EngineStats JournalEngine::stats() {
   }
   stores_.deliveries().AddTo(stats);
   return stats;
+}
+
+Status JournalEngine::Checkpoint() {
+  return WrongState(Detail::kReadOnly, "no checkpoints yet");
+}
+
+StatusOr<CompactionReport> JournalEngine::Compact() {
+  return WrongState(Detail::kReadOnly, "no compaction yet");
 }
 
 Status JournalEngine::Flush() {

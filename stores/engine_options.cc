@@ -10,6 +10,10 @@ namespace {
 
 constexpr uint64_t kBatchBytesMax = uint64_t{16} << 20;
 constexpr absl::Duration kCommitIntervalMax = absl::Seconds(10);
+constexpr double kSpaceRatioMin = 1.5;
+constexpr double kSpaceRatioMax = 100;
+// A record that is stated again may take a few bytes more than it did: its numbers have grown.
+constexpr uint64_t kRestateRoom = 64;
 constexpr absl::Duration kLockWaitMax = absl::Hours(1);
 
 Status CheckDuration(std::string_view option, absl::Duration value, absl::Duration max) {
@@ -37,6 +41,10 @@ Status CheckEngineOptions(const EngineOptions& options) {
     return Invalid("event_bytes_max: {} is out of range, 0 .. {}", options.event_bytes_max,
                    kEventBytesMax);
   }
+  if (!(options.space_ratio >= kSpaceRatioMin && options.space_ratio <= kSpaceRatioMax)) {
+    return Invalid("space_ratio: {} is out of range, {} .. {}", options.space_ratio, kSpaceRatioMin,
+                   kSpaceRatioMax);
+  }
   if (options.compress_event_bytes_min != 0 &&
       options.compress_event_bytes_min < kCompressBytesMin) {
     return Invalid("compress_event_bytes_min: {} is neither 0 nor at least {}",
@@ -48,7 +56,7 @@ Status CheckEngineOptions(const EngineOptions& options) {
 StoreLimits LimitsOf(const EngineOptions& options) {
   return {.event_bytes_max = options.event_bytes_max,
           .compress_event_bytes_min = options.compress_event_bytes_min,
-          .batch_bytes_max = std::min(kBatchBytesMax, options.segment_bytes / 4)};
+          .batch_bytes_max = std::min(kBatchBytesMax, options.segment_bytes / 4) - kRestateRoom};
 }
 
 const char* DurabilityName(Durability durability) {

@@ -42,6 +42,19 @@ struct RecoveryReport {
   absl::Duration duration;
 };
 
+// What a compaction did.
+struct CompactionReport {
+  uint64_t compacted_segments = 0;  // whose live records were stated again
+  uint64_t restated_records = 0;
+  uint64_t restated_bytes = 0;
+  uint64_t retired_segments = 0;
+  uint64_t disk_bytes_before = 0;  // of all segment files
+  uint64_t disk_bytes_after = 0;
+  // Not needed any more, but kept until the older of the two checkpoints has passed them, or because
+  // of records of unknown types.
+  uint64_t waiting_segments = 0;
+};
+
 // A snapshot of the engine's counters since Open. Sizes in bytes.
 struct EngineStats {
   std::string io_backend;                       // "io_uring", "posix", "memory"
@@ -58,6 +71,21 @@ struct EngineStats {
   uint64_t durable_writes = 0;
   uint64_t flushes = 0;
   uint64_t segments = 0;
+  // What the state rests on, and what the files take. Write amplification since Open is
+  // written_bytes / (record_bytes - restated_bytes); checkpoints are counted apart.
+  uint64_t live_records = 0;
+  uint64_t live_bytes = 0;
+  uint64_t disk_bytes = 0;        // segment files of every kind, spare ones too
+  uint64_t disk_bytes_bound = 0;  // that compaction keeps, see EngineOptions::space_ratio
+  uint64_t sealed_segments = 0;
+  uint64_t compacted_segments = 0;
+  uint64_t restated_records = 0;
+  uint64_t restated_bytes = 0;
+  uint64_t retired_segments = 0;
+  uint64_t checkpoints = 0;     // taken
+  uint64_t checkpoint_lsn = 0;  // of the newest: replay would begin behind it; 0: there is none
+  uint64_t checkpoint_bytes = 0;
+  uint64_t checkpoint_written_bytes = 0;  // by all of them
   uint64_t cache_hits = 0;
   uint64_t cache_misses = 0;
   uint64_t cache_entries = 0;
@@ -104,6 +132,18 @@ class Engine {
 
   virtual const RecoveryReport& recovery() const = 0;
   virtual EngineStats stats() = 0;
+
+  // Takes a checkpoint now, in the calling thread; writers go on meanwhile. The engine takes them by
+  // itself, see EngineOptions::checkpoint_every_bytes.
+  // Errors: kResourceExhausted   kDiskFull; the older checkpoints are as they were
+  //         kFailedPrecondition  kReadOnly, kClosed
+  //         kUnavailable         an I/O error, or the journal is poisoned
+  virtual absl::Status Checkpoint() = 0;
+  // States everything that is live in sealed segments again and removes what nobody needs then; in
+  // the calling thread, while writers go on. The engine does as much as its bound on disk asks for
+  // by itself. What is left to the next checkpoint is in the report.
+  // Errors: as Checkpoint; kDataLoss  a segment is damaged; run `holdfast verify`
+  virtual absl::StatusOr<CompactionReport> Compact() = 0;
 
   // Blocks until everything written so far is confirmed.
   virtual absl::Status Flush() = 0;

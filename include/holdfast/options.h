@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -26,6 +27,13 @@ enum class IoBackend {
   kAuto,   // io_uring where the kernel allows it, else POSIX; which one is logged once
   kUring,  // io_uring or fail
   kPosix,
+};
+
+// How far an open has come.
+struct RecoveryProgress {
+  uint64_t bytes_done = 0;  // of checkpoint and journal, read and taken
+  uint64_t bytes_total = 0;
+  uint64_t records = 0;  // replayed so far
 };
 
 struct EngineOptions {
@@ -53,6 +61,19 @@ struct EngineOptions {
   uint64_t value_cache_entries = 10'000;
   uint64_t value_cache_bytes = uint64_t{64} << 20;
 
+  // In the background, and at a clean stop, a checkpoint of the index is taken after so much journal,
+  // or as much as the last checkpoint took if that is more: what a restart has to read. 0: one
+  // segment.
+  uint64_t checkpoint_every_bytes = 0;
+
+  // Segment files take at most max(space_ratio × live bytes, live bytes + 8 segments). To keep it,
+  // what is still live in the oldest segments is stated again at the end of the journal. Smaller
+  // means less disk and more writing. 1.5 .. 100.
+  double space_ratio = 3;
+
+  // Most that this may read and write a second while the bound is not in danger. 0: no limit.
+  uint64_t compact_bytes_per_second = uint64_t{64} << 20;
+
   // How long to wait for the lock of a killed predecessor whose writes are still in flight.
   absl::Duration lock_wait = absl::Seconds(10);
 
@@ -61,6 +82,9 @@ struct EngineOptions {
 
   // Where subscriptions, sessions and tasks live; its sessions.* and tasks.* are their time limits.
   SharedStoreOptions shared = {};
+
+  // Called during Open, in its thread, a few times a second. May be empty.
+  std::function<void(const RecoveryProgress&)> on_recovery_progress = {};
 
   // Borrowed; must outlive the Engine. Null: the real clock, random seed, no log.
   Clock* clock = nullptr;

@@ -81,6 +81,7 @@ Status JournalReader::LeaveSegment() {
                                chain_[index_ + 1].id, link.previous_last_lsn));
   }
   cursor_.reset();
+  window_.Close();  // before its file
   owned_.reset();
   ++index_;
   entered_ = false;
@@ -106,10 +107,13 @@ StatusOr<bool> JournalReader::Conclude(Found found) {
     case Verdict::kTaken:
       return Take();
     case Verdict::kMixedCopies:
-      return Damaged(batch().header.last_lsn(),
+      return Damaged(found == Found::kExpected ? batch().header.last_lsn() : Lsn(),
                      fmt::format("mixed copies: MARK says that the store was closed at segment {} "
-                                 "offset {}, but the journal goes on",
-                                 rules_.mark_end.segment, rules_.mark_end.offset));
+                                 "offset {}, but the journal goes on{}",
+                                 rules_.mark_end.segment, rules_.mark_end.offset,
+                                 found == Found::kExpected     ? ""
+                                 : found == Found::kStampedBad ? ", and fails its check"
+                                                               : " behind a hole"));
     case Verdict::kDamage:
       return BadHere(found);
     default:

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "journal/base/status.h"
 #include "journal/format/segment_header.h"
@@ -23,14 +25,26 @@ struct StoreIdentity {
 struct Segment {
   SegmentHeader header;
   std::unique_ptr<File> file;  // locked, O_DIRECT where possible
+  SegmentId spare;             // in its temporary name, until it is published
   Life life() const { return header.life_of(); }
 };
 
 // Makes an empty segment under the temporary name "journal/spare-<id>": zeros written once and
 // synced, header written and synced, folder synced. PublishSegment gives it its name: until then it
-// is nothing. Errors: kResourceExhausted  kDiskFull; the half-made file is removed
+// is nothing.
+// Errors: kResourceExhausted  kDiskFull; the half-made file is removed
 StatusOr<Segment> PrepareSegment(Storage& storage, const SegmentHeader& header);
+// The same from a file that was a segment before, "journal/spare-<spare>": it needs no space and no
+// zeros. What it held stays there; the stamp of the new life keeps it out (FORMAT.md §1). It must
+// have been synced in its old life, and its temporary name must be durable.
+// Errors: kResourceExhausted   kDiskFull, on a file system that copies on write; the file is removed
+//         kFailedPrecondition  kLocked: requests of its old life are in flight
+//         kDataLoss            it has not the size that `header` says
+StatusOr<Segment> RecycleSegment(Storage& storage, SegmentId spare, const SegmentHeader& header);
 // Renames it to SegmentFileName() (replacing a void file of that name) and syncs the folder.
 Status PublishSegment(Storage& storage, const Segment& segment);
+// "journal/spare-<id>", and back (0 if the name is not one).
+std::string SpareFileName(SegmentId segment);
+SegmentId ParseSpareFileName(std::string_view name);
 
 }  // namespace holdfast

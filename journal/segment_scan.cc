@@ -7,36 +7,6 @@
 
 namespace holdfast {
 
-Status ReadWindow::Open(File& file) {
-  file_ = &file;
-  begin_ = held_ = 0;
-  ASSIGN_OR_RETURN(file_bytes_, file.Size());
-  return absl::OkStatus();
-}
-
-StatusOr<ByteView> ReadWindow::At(uint64_t offset, uint64_t length) {
-  if (offset >= file_bytes_) return ByteView();
-  length = std::min(length, file_bytes_ - offset);
-  if (offset < begin_ || offset + length > begin_ + held_) {
-    const uint64_t begin = AlignDown(offset, kIoAlignment);
-    const uint64_t asked = AlignUp(offset + length - begin, kIoAlignment);
-    const uint64_t wanted =
-        std::min(std::max(kReadAheadBytes, asked), AlignUp(file_bytes_ - begin, kIoAlignment));
-    if (buffer_.size() < wanted) {
-      buffer_ = AlignedBuffer();  // The old one goes first: never two large ones at a time.
-      buffer_ = AlignedBuffer(wanted);
-    }
-    begin_ = held_ = 0;  // A failed read leaves nothing behind.
-    ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(begin, buffer_.span().first(wanted)));
-    begin_ = begin;
-    held_ = got;
-    bytes_read_ += got;
-  }
-  const uint64_t end = begin_ + held_;  // A file that shrank meanwhile ends earlier.
-  if (offset >= end) return ByteView();
-  return buffer_.view().subspan(offset - begin_, std::min(length, end - offset));
-}
-
 StatusOr<GroupOnDisk> ReadGroup(ReadWindow& window, const Life& life, uint64_t offset,
                                 uint64_t segment_bytes, Lsn next) {
   GroupOnDisk group;
@@ -71,6 +41,7 @@ StatusOr<GroupOnDisk> ReadGroup(ReadWindow& window, const Life& life, uint64_t o
 }
 
 StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes) {
+  const ReadWindow::Closer closer(window);
   SegmentTrace trace;
   const uint64_t end = std::min(segment_bytes, window.file_bytes());
   for (uint64_t offset = kSegmentHeaderBytes; offset < end; offset += kBlockBytes) {

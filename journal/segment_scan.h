@@ -1,4 +1,4 @@
-// SegmentScan: large aligned reads of one segment file, and what its group headers say, wherever
+// SegmentScan: what stands at a place of one segment file, and what its group headers say, wherever
 // they stand: the evidence for the table in torn_tail.h.
 #pragma once
 
@@ -7,33 +7,9 @@
 
 #include "journal/base/status.h"
 #include "journal/format/frame.h"
-#include "journal/io/aligned_buffer.h"
-#include "journal/io/storage.h"
+#include "journal/io/read_window.h"
 
 namespace holdfast {
-
-inline constexpr uint64_t kReadAheadBytes = uint64_t{1} << 20;
-
-// A window that moves over a file. Reads ahead; one buffer, at least kReadAheadBytes, at most what
-// one call asks for.
-class ReadWindow {
- public:
-  // Looks at `file` from here on (borrowed); forgets the file before it, keeps the memory.
-  Status Open(File& file);
-  // The bytes [offset, offset + length), fewer where the file ends. Valid until the next call.
-  StatusOr<ByteView> At(uint64_t offset, uint64_t length);
-
-  uint64_t file_bytes() const { return file_bytes_; }
-  uint64_t bytes_read() const { return bytes_read_; }  // from all files
-
- private:
-  File* file_ = nullptr;
-  uint64_t file_bytes_ = 0;
-  AlignedBuffer buffer_;
-  uint64_t begin_ = 0;  // what the buffer holds: [begin_, begin_ + held_) of the file
-  uint64_t held_ = 0;
-  uint64_t bytes_read_ = 0;
-};
 
 // What stands at the place where a group should begin.
 struct GroupOnDisk {
@@ -63,7 +39,8 @@ struct SegmentTrace {
   int64_t engine_ns = 0;      // newest in a valid group
   uint64_t last_group() const { return groups.empty() ? 0 : groups.back().offset; }
 };
-// `segment_bytes` bounds what a group may claim. Memory: 24 bytes a group.
+// `segment_bytes` bounds what a group may claim. Memory: 24 bytes a group. Closes the window: the
+// file may go at once.
 StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes);
 
 }  // namespace holdfast

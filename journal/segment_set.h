@@ -30,10 +30,11 @@ class SegmentSet {
   uint64_t room() const { return active().header.segment_bytes - end_; }
   // The next group goes behind these bytes.
   void Extend(uint64_t group_bytes);
-  // The first segment made ahead becomes the active one; its Link comes first. Needs: prepared() >
-  // 0
+  // The first segment made ahead becomes the active one; its Link comes first.
+  // Needs: prepared() > 0
   void Rotate();
-  // The open file of a segment that is still written or synced. Needs: it is.
+  // The open file of a segment that is still written or synced.
+  // Needs: it is.
   File& FileOf(SegmentId segment) const;
   // Every segment below `segment` is synced to its end: their descriptors are let go.
   void ReleaseBelow(SegmentId segment);

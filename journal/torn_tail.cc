@@ -12,17 +12,24 @@ struct Row {
 };
 
 // In order: the first that applies holds. The last applies always.
+// After a clean stop nothing was written from MARK.end on, and MARK is not clean any more before
+// the next boot writes: what stands there is of another moment.
+bool ContradictsMark(const PlaceFacts& f) {
+  return f.mark_clean && f.against_mark != AgainstMark::kBefore;  // at MARK.end is behind it
+}
+
 constexpr Row kTable[] = {
     {[](const PlaceFacts& f) { return f.read_error; }, Verdict::kReadError},
     {[](const PlaceFacts& f) { return f.standing != Standing::kLive; }, Verdict::kDead},
-    {[](const PlaceFacts& f) {
-       return f.found == Found::kExpected && f.mark_clean &&
-              f.against_mark != AgainstMark::kBefore;  // a batch at MARK.end is behind it already
-     },
+    {[](const PlaceFacts& f) { return f.found == Found::kExpected && ContradictsMark(f); },
      Verdict::kMixedCopies},
     {[](const PlaceFacts& f) { return f.found == Found::kExpected; }, Verdict::kTaken},
     {[](const PlaceFacts& f) { return f.found == Found::kOtherLsn; }, Verdict::kDamage},
     {[](const PlaceFacts& f) { return f.proved; }, Verdict::kDamage},
+    {[](const PlaceFacts& f) {
+       return ContradictsMark(f) && (f.found == Found::kStampedBad || f.valid_behind);
+     },
+     Verdict::kMixedCopies},
     {[](const PlaceFacts& f) { return f.found == Found::kStampedBad; }, Verdict::kTorn},
     {[](const PlaceFacts& f) { return f.valid_behind; }, Verdict::kTornHole},
     {[](const PlaceFacts& f) { return f.mark_clean && f.against_mark == AgainstMark::kAt; },

@@ -40,7 +40,7 @@ struct PlaceFacts {
   Found found = Found::kNoStamp;
   bool proved = false;        // n <= H: OK may have been given for n, and it must still be there
   bool valid_behind = false;  // a valid group of this life stands behind this place
-  bool mark_clean = false;    // MARK says that nothing was written after MARK.end
+  bool mark_clean = false;    // MARK says that nothing was written from MARK.end on
   AgainstMark against_mark = AgainstMark::kBefore;
 };
 

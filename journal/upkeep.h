@@ -47,7 +47,8 @@ class Upkeep {
   void Tick() ABSL_LOCKS_EXCLUDED(committer_.mu());
   // Ends the thread.
   void Stop() ABSL_LOCKS_EXCLUDED(committer_.mu());
-  // Says durably that nothing was written after S. Needs: Stop(), everything is synced.
+  // Says durably that nothing was written after S.
+  // Needs: Stop(), everything is synced.
   Status WriteCleanMark() ABSL_LOCKS_EXCLUDED(committer_.mu());
 
  private:

@@ -141,8 +141,11 @@ bool HasChanged(Storage& storage, const StoreLayout& layout) {
 }
 
 bool ChainHasChanged(Storage& storage, const StoreLayout& layout) {
+  const auto clean = [](const StoreLayout& of) {
+    return of.mark.mark.has_value() && of.mark.mark->clean;
+  };
   const StatusOr<StoreLayout> now = ReadLayout(storage);
-  return !now.ok() || !now->KeepsChainOf(layout);
+  return !now.ok() || !now->KeepsChainOf(layout) || (clean(layout) && !clean(*now));
 }
 
 StatusOr<StoreView> ReadView(Storage& storage) {

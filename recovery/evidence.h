@@ -39,7 +39,8 @@ struct Evidence {
 };
 
 // Needs:  a layout with a chain. Of a damaged one, `chain` holds the segments whose Links pass.
-// Errors: kUnavailable  a read failed; kNotFound  a file went away meanwhile
+// Errors: kUnavailable  a read failed
+//         kNotFound     a file went away meanwhile
 StatusOr<Evidence> GatherEvidence(Storage& storage, const StoreLayout& layout);
 
 // Layout and evidence of one moment.
@@ -48,7 +49,8 @@ struct StoreView {
   std::optional<Evidence> evidence;  // none: there is no chain (yet), or the layout is damaged
 };
 // Beside a live writer it looks again, a bounded number of times, if files changed under it.
-// Errors: as ReadLayout; kUnavailable  they kept changing
+// Errors: as ReadLayout
+//         kUnavailable  they kept changing
 StatusOr<StoreView> ReadView(Storage& storage);
 // Whether anything has changed since, MARK too: then damage seen meanwhile may have been none.
 bool HasChanged(Storage& storage, const StoreLayout& layout);

@@ -40,7 +40,8 @@ struct ReadStore {
   SegmentId oldest, newest;
 };
 // Beside a live writer too: bytes beyond the newest mark are then the live tail, not damage.
-// Errors: as Engine::Open; kNotFound  no store here
+// Errors: as Engine::Open
+//         kNotFound  no store here
 StatusOr<ReadStore> OpenReadOnly(Storage& storage, const StateMachines& machines);
 
 }  // namespace holdfast

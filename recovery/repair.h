@@ -28,8 +28,11 @@ struct RepairPlan {
 };
 
 // Reads only.
-// Errors: kNotFound no store here; kFailedPrecondition kNewerFormat; kUnavailable a read failed;
-//         kDataLoss nothing can be read any more: no segment, or no salt to check one with
+// Errors: kNotFound            no store here
+//         kFailedPrecondition  kNewerFormat
+//         kUnavailable         a read failed
+//         kDataLoss            nothing can be read any more: no segment, or no salt to check one
+//                              with
 StatusOr<RepairPlan> PlanRepair(Storage& storage);
 
 struct RepairOptions {
@@ -38,8 +41,8 @@ struct RepairOptions {
 };
 
 // Takes the lock, plans again, carries the plan out and returns it. A crash at any point leaves a
-// store that a second repair finishes, with every healthy byte still there. Errors: as PlanRepair
-// and OpenStore
+// store that a second repair finishes, with every healthy byte still there.
+// Errors: as PlanRepair and OpenStore
 StatusOr<RepairPlan> ApplyRepair(Storage& storage, Clock& clock, Rng& rng,
                                  const RepairOptions& options);
 

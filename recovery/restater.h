@@ -39,7 +39,8 @@ class Restater {
     Lsn last;
     uint64_t end = 0;  // where the next group would go in the newest
   };
-  // Makes it the chain; `next` is the LSN that may come next. Needs: a MARK that is not clean.
+  // Makes it the chain; `next` is the LSN that may come next.
+  // Needs: a MARK that is not clean.
   StatusOr<Chain> Publish(Lsn next);
 
  private:

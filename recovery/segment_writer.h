@@ -25,8 +25,9 @@ class SegmentWriter {
 
   Status WriteLink(const Link& link);
   // Appends a batch: `header` as it was read (its length is made anew), and its records. Returns
-  // where it will stand. Needs:  LSNs that go up. Errors: kResourceExhausted kLimit  the segment is
-  // full
+  // where it will stand.
+  // Needs:  LSNs that go up.
+  // Errors: kResourceExhausted  kLimit: the segment is full
   StatusOr<RecordRef> Append(const BatchHeader& header, ByteView records);
   // Writes what is left and syncs the file.
   Status Finish();

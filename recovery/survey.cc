@@ -334,6 +334,7 @@ class Surveyor {
               const SegmentWalk::Bounds& bounds) {
     ASSIGN_OR_RETURN(const std::unique_ptr<File> handle,
                      storage_.OpenFile(segment.name, OpenMode::kReadOnly, {.direct = true}));
+    const ReadWindow::Closer closer(window_);
     RETURN_IF_ERROR(window_.Open(*handle));
     std::vector<Damage> damages;
     RETURN_IF_ERROR(JudgeHead(file, segment, damages));

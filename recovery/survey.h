@@ -72,8 +72,8 @@ struct Damage {
   std::string file;   // "MARK", "journal/…"
   SegmentId segment;  // none for MARK
   uint64_t offset = 0;
-  uint64_t bytes =
-      0;  // from `offset` to where healthy data resumes, or to the end of what should be there
+  // From `offset` to where healthy data resumes, or to the end of what should be there.
+  uint64_t bytes = 0;
   Lsn first_lsn, last_lsn;  // what is lost; none where nothing says so
   std::string reason;
   // False: the store opens all the same (non-zero padding, a redundant header).
@@ -135,11 +135,11 @@ struct SurveyOptions {
 };
 
 // Locks nothing, writes nothing; beside a live writer bytes beyond the newest mark are its live
-// tail. Memory: one group, and 8 bytes per group of the two newest segments. Errors: kNotFound no
-// store here
+// tail. Takes memory for one group, and 8 bytes per group of the two newest segments. Damage is not
+// an error: it is in the report.
+// Errors: kNotFound            no store here
 //         kFailedPrecondition  kNewerFormat, kForeign
 //         kUnavailable         a read failed, or a writer that restarted took files away meanwhile
-// Damage is not an error: it is in the report.
 StatusOr<SurveyReport> Survey(Storage& storage, SurveyVisitor& visitor,
                               const SurveyOptions& options);
 

@@ -36,7 +36,8 @@ std::string FormatAckLine(const AckLine& line);
 // Errors: kInvalidArgument  not a line of this format
 StatusOr<AckLine> ParseAckLine(std::string_view text);
 
-// Appends lines. Threads: any.
+// Appends lines.
+// Threads: any.
 class AcksFile {
  public:
   // Made if it is missing; continued otherwise.
@@ -45,7 +46,8 @@ class AcksFile {
   AcksFile(const AcksFile&) = delete;
   AcksFile& operator=(const AcksFile&) = delete;
 
-  // One write. Errors: kUnavailable kIo  the line is not there, or not whole
+  // One write.
+  // Errors: kUnavailable  kIo: the line is not there, or not whole
   Status Append(const AckLine& line);
 
  private:
@@ -69,8 +71,8 @@ StatusOr<AcksRead> ReadAcksFile(const std::string& path,
 // The id of a delivery with an event of `event_bytes`, made from one that the engine issued.
 std::string WorkloadId(std::string_view issued, uint64_t event_bytes);
 // The event of a delivery: a function of its id alone, size included. Ids of one size share no
-// bytes but by chance; about half of the events compress. Errors: kInvalidArgument  not an id of a
-// workload
+// bytes but by chance; about half of the events compress.
+// Errors: kInvalidArgument  not an id of a workload
 StatusOr<std::string> WorkloadEvent(std::string_view id);
 
 }  // namespace holdfast

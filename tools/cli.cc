@@ -69,6 +69,8 @@ class CommandLine {
   GetCommand get_;
   ListCommand list_;
   RepairCommand repair_;
+  MaintenanceCommand checkpoint_{.kind = MaintenanceCommand::Kind::kCheckpoint};
+  MaintenanceCommand compact_{.kind = MaintenanceCommand::Kind::kCompact};
   WorkloadCommand workload_;
   CheckCommand check_;
   DemoCommand demo_;
@@ -239,6 +241,29 @@ void CommandLine::AddWriteCommands() {
                   "do it: rename what is damaged to quarantine, never delete");
   AddLockWait(repair);
   repair.add_flag("--json", repair_.json, kJsonHelp);
+
+  CLI::App& checkpoint =
+      Command("checkpoint", "Take a checkpoint, so that the next start reads little",
+              "  holdfast checkpoint /var/lib/app/state\n", [this] {
+                checkpoint_.writer = FetchWriter();
+                return AnyCommand(checkpoint_);
+              });
+  checkpoint.add_option("DIR", checkpoint_.directory, kDirectoryHelp)->required();
+  AddOpenOptions(checkpoint);
+  checkpoint.add_flag("--json", checkpoint_.json, kJsonHelp);
+
+  CLI::App& compact =
+      Command("compact", "State what is live again and give back the rest of the disk",
+              "  holdfast compact /var/lib/app/state --dry-run\n"
+              "  holdfast compact /var/lib/app/state\n",
+              [this] {
+                compact_.writer = FetchWriter();
+                return AnyCommand(compact_);
+              });
+  compact.add_option("DIR", compact_.directory, kDirectoryHelp)->required();
+  compact.add_flag("--dry-run", compact_.dry_run, "only say what it would do");
+  AddOpenOptions(compact);
+  compact.add_flag("--json", compact_.json, kJsonHelp);
 
   CLI::App& workload =
       Command("workload", "A deterministic mixed workload, for kill tests",

@@ -53,15 +53,6 @@ void PrintJson(const AcksAudit& audit, const RecoveryReport& recovery, const Ack
   console.out << line << "\n";
 }
 
-// Opening for writing would make a store that is missing, so this looks first.
-StatusOr<std::unique_ptr<Engine>> OpenExisting(const CheckCommand& options, LogSink& log) {
-  WriterOptions writer = options.writer;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Storage> files,
-                   OpenFilesForReading(options.directory, log));
-  ASSIGN_OR_RETURN(writer.segment_bytes, SegmentBytesOf(*files));
-  return Engine::Open(OptionsForWriting(options.directory, writer, log));
-}
-
 }  // namespace
 
 int RunCheck(const CheckCommand& options, Console& console) {
@@ -71,7 +62,8 @@ int RunCheck(const CheckCommand& options, Console& console) {
   if (!read.ok()) return Fail(console, kCommand, read.status());
 
   ConsoleLog log(console, std::string(kCommand));
-  StatusOr<std::unique_ptr<Engine>> engine = OpenExisting(options, log);
+  StatusOr<std::unique_ptr<Engine>> engine =
+      OpenExisting(options.directory, options.writer, console, log);
   if (!engine.ok()) return Fail(console, kCommand, engine.status());
   if (const Status compared = audit.Compare(**engine); !compared.ok()) {
     return Fail(console, kCommand, compared);

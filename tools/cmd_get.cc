@@ -58,7 +58,8 @@ int GetDeadLetter(const GetCommand& options, Engine& engine, Console& console) {
 
 int RunGet(const GetCommand& options, Console& console) {
   ConsoleLog log(console, std::string(kCommand));
-  StatusOr<std::unique_ptr<Engine>> engine = OpenForReading(options.directory, log);
+  StatusOr<std::unique_ptr<Engine>> engine =
+      OpenForReading(options.directory, console, log);
   if (!engine.ok()) return Fail(console, kCommand, engine.status());
   switch (options.kind) {
     case ValueKind::kOffset:

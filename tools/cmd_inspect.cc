@@ -61,7 +61,7 @@ struct Inspection {
 };
 
 StatusOr<LiveState> ReadLiveState(const std::string& directory, Console& console, LogSink& log) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenForReading(directory, log));
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenForReading(directory, console, log));
   LiveState live;
   live.deliveries = engine->deliveries().Count();
   live.offsets = engine->offsets().ReadAll().size();

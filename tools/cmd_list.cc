@@ -54,7 +54,8 @@ Status ListAll(const ListCommand& options, Engine& engine, Console& console) {
 
 int RunList(const ListCommand& options, Console& console) {
   ConsoleLog log(console, std::string(kCommand));
-  StatusOr<std::unique_ptr<Engine>> engine = OpenForReading(options.directory, log);
+  StatusOr<std::unique_ptr<Engine>> engine =
+      OpenForReading(options.directory, console, log);
   if (!engine.ok()) return Fail(console, kCommand, engine.status());
   const Status listed = ListAll(options, **engine, console);
   return listed.ok() ? kExitOk : Fail(console, kCommand, listed);

@@ -44,7 +44,8 @@ class ConsoleLog final : public LogSink {
 };
 
 // A progress line on the terminal, from two seconds on, ten times a second at most. Nothing on
-// anything that is not a terminal. Cleared when it is destroyed. Threads: one.
+// anything that is not a terminal. Cleared when it is destroyed.
+// Threads: one.
 class Progress {
  public:
   // `total` 0: the end is not known. Borrows the console, which outlives it.

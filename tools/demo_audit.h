@@ -31,8 +31,8 @@ class DemoAudit {
   // Compares with the recovered store: every durable put that was not acknowledged is live, byte
   // for byte; every durable ack is gone and its client's offset covers it; no event is there twice,
   // or again after its end, for one client; no offset has passed what is live. What the child could
-  // not tell is taken from the store and must hold from now on. Errors: as
-  // DeliveryStateStore::Iterate
+  // not tell is taken from the store and must hold from now on.
+  // Errors: as DeliveryStateStore::Iterate
   StatusOr<Round> Compare(Engine& store);
 
   // Everything was delivered to and acknowledged by every client exactly once, and nothing is left.

@@ -67,6 +67,16 @@ struct WriterOptions {
   absl::Duration lock_wait = EngineOptions().lock_wait;
 };
 
+// `checkpoint` and `compact`.
+struct MaintenanceCommand {
+  enum class Kind { kCheckpoint, kCompact };
+  Kind kind = Kind::kCheckpoint;
+  std::string directory;
+  WriterOptions writer;
+  bool dry_run = false;  // of a compaction
+  bool json = false;
+};
+
 struct WorkloadCommand {
   std::string directory;
   WriterOptions writer;
@@ -99,6 +109,6 @@ struct DemoCommand {
 };
 
 using AnyCommand = std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand,
-                                RepairCommand, WorkloadCommand, CheckCommand, DemoCommand>;
+                                RepairCommand, MaintenanceCommand, WorkloadCommand, CheckCommand, DemoCommand>;
 
 }  // namespace holdfast

@@ -1,5 +1,8 @@
 #include "tools/store_access.h"
 
+#include <optional>
+#include <utility>
+
 #include "journal/io/open_storage.h"
 #include "recovery/survey.h"
 
@@ -17,14 +20,33 @@ class NewestSegment final : public SurveyVisitor {
   uint64_t bytes_ = EngineOptions().segment_bytes;
 };
 
+StatusOr<std::unique_ptr<Engine>> OpenShown(EngineOptions options, Console& console) {
+  std::optional<Progress> progress;
+  options.on_recovery_progress = [&](const RecoveryProgress& now) {
+    if (!progress.has_value()) progress.emplace(console, "bytes recovered", now.bytes_total);
+    progress->Update(now.bytes_done);
+  };
+  return Engine::Open(options);
+}
+
 }  // namespace
 
-StatusOr<std::unique_ptr<Engine>> OpenForReading(const std::string& directory, LogSink& log) {
+StatusOr<std::unique_ptr<Engine>> OpenForReading(const std::string& directory, Console& console,
+                                                 LogSink& log) {
   EngineOptions options;
   options.directory = directory;
   options.read_only = true;
   options.log = &log;
-  return Engine::Open(options);
+  return OpenShown(std::move(options), console);
+}
+
+StatusOr<std::unique_ptr<Engine>> OpenExisting(const std::string& directory, WriterOptions writer,
+                                               Console& console, LogSink& log) {
+  {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Storage> files, OpenFilesForReading(directory, log));
+    ASSIGN_OR_RETURN(writer.segment_bytes, SegmentBytesOf(*files));
+  }
+  return OpenShown(OptionsForWriting(directory, writer, log), console);
 }
 
 EngineOptions OptionsForWriting(const std::string& directory, const WriterOptions& writer,

@@ -47,6 +47,9 @@ class File {
   virtual Status TryLock() = 0;
   // Offsets, sizes and memory of writes through a WriteQueue must be multiples of it.
   virtual uint64_t alignment() const = 0;
+  // How many reads a reader from front to back should keep in flight. 1: the device gains nothing
+  // from a second one, or the order of calls has to follow from the caller alone (simulated disk).
+  virtual size_t read_depth() const { return 1; }
 };
 
 enum class OpenMode { kReadOnly, kReadWrite, kCreate };  // kCreate: read-write, made if missing

@@ -37,38 +37,6 @@ class SegmentScanTest : public testing::Test {
   ReadWindow window_;
 };
 
-TEST_F(SegmentScanTest, AWindowShowsAnyPlaceAndLength) {
-  for (const uint64_t offset : {uint64_t{0}, uint64_t{4095}, kReadAheadBytes - 10, kBytes - 3}) {
-    ASSERT_OK(file_->WriteAt(offset, AsBytes("abc")));
-  }
-  ASSERT_OK(window_.Open(*file_));
-  for (const uint64_t offset : {kBytes - 3, uint64_t{4095}, kReadAheadBytes - 10, uint64_t{0}}) {
-    ASSERT_OK_AND_ASSIGN(const ByteView bytes, window_.At(offset, 3));
-    EXPECT_EQ(AsText(bytes), "abc") << offset;
-  }
-  ASSERT_OK_AND_ASSIGN(const ByteView long_one, window_.At(100, 3 * kReadAheadBytes));
-  EXPECT_EQ(long_one.size(), 3 * kReadAheadBytes);
-}
-
-TEST_F(SegmentScanTest, AWindowEndsWithItsFile) {
-  ASSERT_OK_AND_ASSIGN(const ByteView tail, window_.At(kBytes - 10, 100));
-  EXPECT_EQ(tail.size(), 10u);
-  ASSERT_OK_AND_ASSIGN(const ByteView behind, window_.At(kBytes, 100));
-  EXPECT_TRUE(behind.empty());
-  ASSERT_OK(file_->Truncate(5000));  // beside a live writer
-  ASSERT_OK_AND_ASSIGN(const ByteView shrunk, window_.At(4096, 4096));
-  EXPECT_EQ(shrunk.size(), 904u);
-}
-
-TEST_F(SegmentScanTest, AFailedReadLeavesNothingBehind) {
-  ASSERT_OK(window_.At(0, 10));
-  storage_.SetFault(SimFault{.at = 1, .only = SimCall::kReadAt});
-  EXPECT_FALSE(window_.At(4 * kReadAheadBytes, 10).ok());
-  storage_.SetFault(std::nullopt);
-  ASSERT_OK_AND_ASSIGN(const ByteView again, window_.At(4 * kReadAheadBytes, 10));
-  EXPECT_EQ(again.size(), 10u);
-}
-
 TEST_F(SegmentScanTest, AGroupIsReadWithItsHeader) {
   const uint64_t length = Put(kFirstGroupOffset, 5, 10'000);
   ASSERT_OK_AND_ASSIGN(const GroupOnDisk group,

@@ -81,17 +81,23 @@ const Statement kStatements[] = {
      }},
     {Verdict::kMixedCopies,
      [](const PlaceFacts& f) {
-       return Readable(f) && f.found == Found::kExpected && ContradictsMark(f);
+       return Readable(f) && ContradictsMark(f) &&
+              (f.found == Found::kExpected ||
+               (!f.proved &&
+                (f.found == Found::kStampedBad || (f.found == Found::kNoStamp && f.valid_behind))));
      }},
     {Verdict::kDamage,
      [](const PlaceFacts& f) {
        return Readable(f) && (f.found == Found::kOtherLsn || (Bad(f) && f.proved));
      }},
     {Verdict::kTorn,
-     [](const PlaceFacts& f) { return Readable(f) && f.found == Found::kStampedBad && !f.proved; }},
+     [](const PlaceFacts& f) {
+       return Readable(f) && f.found == Found::kStampedBad && !f.proved && !ContradictsMark(f);
+     }},
     {Verdict::kTornHole,
      [](const PlaceFacts& f) {
-       return Readable(f) && f.found == Found::kNoStamp && !f.proved && f.valid_behind;
+       return Readable(f) && f.found == Found::kNoStamp && !f.proved && f.valid_behind &&
+              !ContradictsMark(f);
      }},
     {Verdict::kEnd,
      [](const PlaceFacts& f) {

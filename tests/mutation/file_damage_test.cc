@@ -78,8 +78,8 @@ TEST(FileDamageTest, WhatStandsBehindTheEndIsIgnored) {
     for (int round = 0; round < 40; ++round) {
       std::string tail(std::min<uint64_t>(bytes.size() - end, 1 + rng.Below(12'000)), '\0');
       if (tail.empty()) continue;
-      // Garbage, text, or a group of an earlier place in this very file.
-      const uint64_t kind = rng.Below(3);
+      // Garbage, text, or (where that is dead) a group of an earlier place in this very file.
+      const uint64_t kind = rng.Below(name == Segments(store).back() ? 2 : 3);
       for (size_t i = 0; i < tail.size(); ++i) {
         if (kind == 0) tail[i] = static_cast<char>(rng.Next());
         if (kind == 1) tail[i] = "lorem ipsum "[i % 12];
@@ -94,6 +94,26 @@ TEST(FileDamageTest, WhatStandsBehindTheEndIsIgnored) {
     SimDisk longer = store.disk;
     longer.SetContents(name, AsBytes(bytes + std::string(8192, '\0')));
     EXPECT_TRUE(OpenDamaged(store, longer, store.history.begun()).opened) << name << " with zeros";
+  }
+}
+
+// Behind the end of a clean stop nothing bears the stamp of the newest segment.
+// Proves: G4, G6
+TEST(FileDamageTest, AGroupBehindACleanEndIsTold) {
+  const BuiltStore store = BuildStore({});
+  const BuiltStore killed = BuildStore({.clean = false});
+  ASSERT_FALSE(HasFailure());
+  for (const BuiltStore* of : {&store, &killed}) {
+    const std::string name = Segments(*of).back();
+    const uint64_t end = of->end(name);
+    const GroupPlace& last = of->groups.at(name).back();
+    SimDisk damaged = of->disk;
+    damaged.Damage(name, end, AsBytes(of->disk.Contents(name).substr(last.offset, last.bytes)));
+    if (of == &store) {
+      ExpectTold(*of, damaged, "the last group twice");
+    } else {
+      EXPECT_TRUE(OpenDamaged(*of, damaged, of->history.begun()).opened) << "a torn tail";
+    }
   }
 }
 

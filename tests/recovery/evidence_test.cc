@@ -17,6 +17,19 @@ struct Viewed {
   StatusOr<StoreView> view;
 };
 
+// A reader that saw the clean MARK and then what the next boot wrote must not call that damage.
+TEST(EvidenceTest, ACleanMarkThatWasTakenBackIsAChange) {
+  Boot closed{SimDisk()};
+  closed.store().AppendSynced({1});
+  closed.store().CloseClean();
+  Boot boot{closed.Killed(), 2};
+  const Viewed before(closed.Killed());
+  EXPECT_TRUE(ChainHasChanged(*boot.storage, before.view->layout));
+  const Viewed open(boot.Killed());
+  boot.store().AppendSynced({1});
+  EXPECT_FALSE(ChainHasChanged(*boot.storage, open.view->layout));
+}
+
 TEST(EvidenceTest, ProofComesFromGroupsBehindHolesToo) {
   Boot boot{SimDisk()};
   boot.store().AppendSynced({1});

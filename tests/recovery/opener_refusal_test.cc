@@ -1,4 +1,5 @@
 // What refuses an open, and that a refusal has changed no byte.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -6,6 +7,7 @@
 
 #include "journal/format/codec.h"
 #include "recovery/opener.h"
+#include "recovery/repair.h"
 #include "tests/recovery/boot.h"
 
 namespace holdfast {
@@ -137,6 +139,42 @@ TEST(OpenerRefusalTest, CopiesOfDifferentMomentsAreRefused) {
     EXPECT_FAILS(boot.status, kDataLoss, kDamage);
     EXPECT_NE(Message(boot.status).find("another store"), std::string::npos)
         << boot.status.ToString();
+  }
+}
+
+// After a clean stop nothing was written from MARK.end on. Whatever bears the stamp there, whole or
+// not, is of another moment; a repair keeps all that is healthy.
+// Proves: G4 G6
+TEST(OpenerRefusalTest, WhatFollowsACleanEndIsRefusedWhateverItsState) {
+  Boot first{SimDisk()};
+  first.store().AppendSynced({2});
+  first.store().CloseClean();
+  const std::string mark = first.Killed().Contents("MARK");
+  const uint64_t at = first.store().Append({1});
+  first.store().Append({1});
+  SimDisk later = first.Killed();
+  later.SetContents("MARK", AsBytes(mark));
+
+  SimDisk torn = later, hole = later, stamp = later;
+  Flip(torn, Name(1), at + kGroupHeaderBytes + 40);
+  hole.Damage(Name(1), at, std::vector<std::byte>(kBlockBytes));
+  stamp.Damage(Name(1), at, std::vector<std::byte>(2 * kBlockBytes));
+  stamp.Damage(Name(1), at, AsBytes(later.Contents(Name(1)).substr(at, 8)));
+  for (const SimDisk& disk : {later, torn, hole, stamp}) {
+    Boot boot{disk, 3};
+    EXPECT_FAILS(boot.status, kDataLoss, kDamage);
+    EXPECT_NE(Message(boot.status).find("mixed copies"), std::string::npos)
+        << boot.status.ToString();
+    EXPECT_EQ(boot.storage->disk().Fingerprint(), disk.Fingerprint());
+
+    SimStorage storage(disk);
+    SimClock clock;
+    clock.JumpWhenAsked(absl::Seconds(1));
+    SeededRng rng(4);
+    ASSERT_OK(ApplyRepair(storage, clock, rng, {}).status());
+    Boot repaired{storage.disk(), 5};
+    ASSERT_OK(repaired.status);
+    EXPECT_THAT(repaired.machine.lsns(), testing::IsSupersetOf(UpTo(2)));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "journal/base/check.h"
 #include "journal/base/checksum.h"
@@ -64,8 +65,7 @@ HashIndex::Slot HashIndex::Find(std::string_view key) const {
   return kNoSlot;
 }
 
-HashIndex::Found HashIndex::FindOrInsert(std::string_view key) {
-  const uint64_t hash = hash_(key, seed_);
+HashIndex::Found HashIndex::FindOrInsert(std::string_view key, uint64_t hash) {
   Partition& partition = partitions_[hash >> 56];
   const uint32_t fingerprint = Fingerprint(hash);
   if (partition.capacity != 0) {
@@ -85,6 +85,29 @@ HashIndex::Found HashIndex::FindOrInsert(std::string_view key) {
   ++partition.used;
   ++size_;
   return {slot, true};
+}
+
+// Keys fall into partitions by chance: nearly every one gets its mean and less than four standard
+// deviations. The others grow once.
+void HashIndex::Reserve(uint64_t keys) {
+  const uint64_t mean = std::min(keys, kKeysMax) / kPartitions;
+  const uint64_t most = mean + 4 * static_cast<uint64_t>(std::sqrt(static_cast<double>(mean))) + 8;
+  const auto capacity = static_cast<uint32_t>(most * 16 / kFullOf16 + 1);
+  for (Partition& partition : partitions_) {
+    if (partition.capacity < capacity) Grow(partition, capacity);
+  }
+}
+
+void HashIndex::Clear() {
+  CHECK(snapshots_.empty());
+  for (Partition& partition : partitions_) partition = Partition();
+  chunks_.clear();
+  chunks_.shrink_to_fit();
+  keys_ = KeyArena();
+  live_ = {};
+  size_ = 0;
+  slots_used_ = 0;
+  free_ = kNoSlot;
 }
 
 void HashIndex::Erase(Slot slot) {
@@ -169,8 +192,12 @@ void HashIndex::Place(Partition& partition, uint64_t entry) {
 }
 
 void HashIndex::Grow(Partition& partition) {
+  Grow(partition, std::max(uint32_t{16}, partition.capacity + partition.capacity / 5));
+}
+
+void HashIndex::Grow(Partition& partition, uint32_t capacity) {
   Partition grown;
-  grown.capacity = std::max(uint32_t{16}, partition.capacity + partition.capacity / 5);
+  grown.capacity = capacity;
   grown.used = partition.used;
   grown.entries = std::make_unique<uint64_t[]>(grown.capacity);
   for (uint32_t i = 0; i < partition.capacity; ++i) {

@@ -57,7 +57,24 @@ class HashIndex {
     bool inserted;  // the key is new and its state all zero
   };
   // Needs: !full(), key.size() <= kKeyBytesMax
-  Found FindOrInsert(std::string_view key);
+  Found FindOrInsert(std::string_view key) { return FindOrInsert(key, HashOf(key)); }
+
+  // For many keys at once: make room first, hash a block of keys and Prefetch each, then insert
+  // them. What one key waits for is then fetched while others are hashed.
+  // Makes room for `keys` in all, so that adding them moves nothing.
+  void Reserve(uint64_t keys);
+  uint64_t HashOf(std::string_view key) const { return hash_(key, seed_); }
+  void Prefetch(uint64_t hash) const {
+    const Partition& partition = partitions_[hash >> 56];
+    if (partition.capacity == 0) return;
+    __builtin_prefetch(&partition.entries[Home(Fingerprint(hash), partition.capacity)], 1);
+  }
+  // Needs: as above, and `hash` is HashOf(key)
+  Found FindOrInsert(std::string_view key, uint64_t hash);
+
+  // Forgets everything and gives its memory back.
+  // Needs: there is no Snapshot
+  void Clear();
 
   bool IsLive(Slot slot) const {
     return slot < slots_used_ && (live_[slot / 64] >> (slot % 64) & 1) != 0;
@@ -69,6 +86,8 @@ class HashIndex {
   std::string_view KeyAt(Slot slot) const { return keys_.Get(At(slot).key); }
 
   uint64_t size() const { return size_; }
+  // No slot from here on is live.
+  Slot slots_end() const { return slots_used_; }
   // No room for the keys of another batch.
   bool full() const { return size_ >= kKeysMax || keys_.bytes() >= KeyArena::kBytesMax; }
   // Reserved from the system.
@@ -137,6 +156,7 @@ class HashIndex {
   }
   static void Place(Partition& partition, uint64_t entry);
   static void Grow(Partition& partition);
+  static void Grow(Partition& partition, uint32_t capacity);
 
   PackedSlot& At(Slot slot) const { return chunks_[slot / kSlotsPerChunk][slot % kSlotsPerChunk]; }
   Slot TakeSlot();

@@ -1,7 +1,9 @@
 // StateMachine: all that the journal and recovery know of a store.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 
 #include "journal/base/check.h"
@@ -37,8 +39,9 @@ class StateMachine {
 
   // About how many entries WriteSnapshot will write. Threads: the sequencer is held.
   virtual uint64_t SnapshotEntries() const { return 0; }
-  // Appends entries to `out`, about `bytes_max` bytes of them but at least one, from `cursor` on
-  // (0: the first), and moves it. False: there are no more. Entries that change between two calls
+  // Appends entries to `out`, about `bytes_max` bytes of them, from `cursor` on (0: the first), and
+  // moves it. A call may find none, and still not be the last. False: there are no more behind
+  // those. Entries that change between two calls
   // are written as they were or as they are, and those that come meanwhile may be missing: replay
   // from the LSN at which the first call was made puts both right.
   // Threads: the sequencer is held in each call, not between them.
@@ -65,6 +68,17 @@ class StateMachines {
   }
   // Null if nobody takes the type.
   StateMachine* For(RecordType type) const { return machines_[static_cast<size_t>(type)]; }
+  // Each machine once, in order of the lowest number of the types that it takes, which is handed
+  // over with it: that number names its entries in a checkpoint.
+  template <typename Visit>  // (uint32_t section, StateMachine&)
+  void ForEach(const Visit& visit) const {
+    for (size_t type = 0; type < machines_.size(); ++type) {
+      const auto first = std::find(machines_.begin(), machines_.end(), machines_[type]);
+      if (machines_[type] != nullptr && first == machines_.begin() + static_cast<ptrdiff_t>(type)) {
+        visit(static_cast<uint32_t>(type), *machines_[type]);
+      }
+    }
+  }
   // Needs: every type of the catalogue that can arrive is routed.
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) const {
     StateMachine* machine = For(static_cast<RecordType>(record.header.type));

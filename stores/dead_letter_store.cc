@@ -195,6 +195,29 @@ bool JournalDeadLetterStore::Restate(const RawRecord& record, Lsn lsn, BatchDraf
   return true;
 }
 
+uint64_t JournalDeadLetterStore::SnapshotEntries() const {
+  payloads_.sequencer().AssertHeld();
+  return payloads_.index().size();
+}
+
+bool JournalDeadLetterStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
+  payloads_.sequencer().AssertHeld();
+  return payloads_.WriteSnapshot(cursor, bytes_max, out);
+}
+
+Status JournalDeadLetterStore::LoadSnapshot(ByteView entries, uint64_t expected) {
+  payloads_.sequencer().AssertHeld();
+  RETURN_IF_ERROR(payloads_.LoadSnapshot(entries, expected));
+  newest_ = std::max(newest_, payloads_.newest_loaded());
+  return absl::OkStatus();
+}
+
+void JournalDeadLetterStore::Reset() {
+  payloads_.sequencer().AssertHeld();
+  payloads_.Reset();
+  newest_ = Lsn();
+}
+
 Verdict JournalDeadLetterStore::Judge(const RawRecord& record, const JudgeContext& context) {
   payloads_.sequencer().AssertHeld();
   Decoder in(record.fields);

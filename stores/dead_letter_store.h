@@ -38,6 +38,10 @@ class JournalDeadLetterStore final : public DeadLetterStore,
 
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
   bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const override;
+  uint64_t SnapshotEntries() const override;
+  bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const override;
+  Status LoadSnapshot(ByteView entries, uint64_t expected) override;
+  void Reset() override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 

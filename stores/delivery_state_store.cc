@@ -114,7 +114,7 @@ void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const 
                                       uint32_t record_bytes) {
   payloads_.sequencer().AssertHeld();
   HashIndex& index = payloads_.index();
-  const HashIndex::Slot slot = index.FindOrInsert(record.id).slot;
+  const auto [slot, inserted] = index.FindOrInsert(record.id);
   if (lsn <= index.Get(slot).state_lsn) return;
   payloads_.SetPlace(slot, {.ref = ref,
                             .record_bytes = record_bytes,
@@ -123,7 +123,8 @@ void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const 
                             .epoch = record.epoch,
                             .due_ns = record.due_ns,
                             .attempt = Saturated(record.attempt)});
-  if (writer_ != nullptr) applied_puts_.push_back({lsn, slot});
+  // What is only stated again stays as hot or as cold as it was.
+  if (writer_ != nullptr && inserted) applied_puts_.push_back({lsn, slot});
 }
 
 void JournalDeliveryStateStore::Apply(const DeliveryReschedule& record, Lsn lsn) {
@@ -160,6 +161,29 @@ bool JournalDeliveryStateStore::Restate(const RawRecord& record, Lsn lsn, BatchD
   put.due_ns = state->due_ns;
   draft.Add(put);
   return true;
+}
+
+uint64_t JournalDeliveryStateStore::SnapshotEntries() const {
+  payloads_.sequencer().AssertHeld();
+  return payloads_.index().size();
+}
+
+bool JournalDeliveryStateStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
+  payloads_.sequencer().AssertHeld();
+  return payloads_.WriteSnapshot(cursor, bytes_max, out);
+}
+
+Status JournalDeliveryStateStore::LoadSnapshot(ByteView entries, uint64_t expected) {
+  payloads_.sequencer().AssertHeld();
+  RETURN_IF_ERROR(payloads_.LoadSnapshot(entries, expected));
+  newest_ = std::max(newest_, payloads_.newest_loaded());
+  return absl::OkStatus();
+}
+
+void JournalDeliveryStateStore::Reset() {
+  payloads_.sequencer().AssertHeld();
+  payloads_.Reset();
+  newest_ = Lsn();
 }
 
 Verdict JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeContext& context) {

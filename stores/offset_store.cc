@@ -1,6 +1,7 @@
 #include "stores/offset_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "journal/format/codec.h"
@@ -9,6 +10,13 @@ namespace holdfast {
 namespace {
 
 constexpr auto kOffset = BatchOverlay::Space::kOffset;
+
+// Slots that one call of WriteSnapshot looks at: free ones cost time too, and the sequencer waits.
+constexpr uint64_t kSlotsVisitedMax = 16'384;
+
+// Kinds of entries of a checkpoint (FORMAT.md §8).
+constexpr uint64_t kPositionEntry = 1;
+constexpr uint64_t kSourceEntry = 2;
 
 // The bytes that name a key at the front of `record`: what `in` has read of its fields so far.
 // Fields have one encoding each, so equal keys have equal bytes.
@@ -41,8 +49,7 @@ StatusOr<StoredOffset> JournalOffsetStore::Read(const OffsetKey& key) {
   Lsn forgotten;
   {
     MutexLock lock(sequencer_);
-    const auto found = offsets_.find(ViewOf(key));
-    if (found != offsets_.end()) position = found->second;
+    if (const Position* found = offsets_.Find(ViewOf(key)); found != nullptr) position = *found;
     forgotten = newest_forget_;
   }
   if (Hidden(position.lsn ? position.lsn : forgotten)) return Unconfirmed();
@@ -68,8 +75,8 @@ std::vector<StoredOffset> JournalOffsetStore::Select(Wanted wanted) {
   std::vector<StoredOffset> selected;
   {
     MutexLock lock(sequencer_);
-    for (const auto& [key, position] : offsets_) {
-      if (!wanted(key)) continue;
+    for (const auto& [key, position, live] : offsets_.entries()) {
+      if (!live || !wanted(key)) continue;
       selected.push_back({.key = {key.topic, key.client, key.partition},
                           .position = {position.next, position.incarnation},
                           .lsn = position.lsn.value()});
@@ -85,7 +92,9 @@ std::vector<std::string> JournalOffsetStore::Topics() {
   std::vector<std::string> topics;
   {
     MutexLock lock(sequencer_);
-    for (const auto& [key, position] : offsets_) topics.push_back(key.topic);
+    for (const auto& [key, position, live] : offsets_.entries()) {
+      if (live) topics.push_back(key.topic);
+    }
   }
   std::sort(topics.begin(), topics.end());
   topics.erase(std::unique(topics.begin(), topics.end()), topics.end());
@@ -96,9 +105,9 @@ StatusOr<SourceProgress> JournalOffsetStore::ReadSource(const SourceKey& key) {
   Source source;
   {
     MutexLock lock(sequencer_);
-    const auto found = sources_.find(ViewOf(key));
-    if (found == sources_.end()) return NotFound("nothing is recorded of this source");
-    source = found->second;
+    const Source* found = sources_.Find(ViewOf(key));
+    if (found == nullptr) return NotFound("nothing is recorded of this source");
+    source = *found;
   }
   const Lsn lsn = std::max(source.seen.lsn, source.cursor.lsn);
   if (Hidden(lsn)) return Unconfirmed();
@@ -144,12 +153,7 @@ void JournalOffsetStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef
 
 void JournalOffsetStore::Apply(const OffsetAdvance& record, const Basis& basis) {
   sequencer_.AssertHeld();
-  const PositionKeyView key{record.topic, record.client, record.partition};
-  auto found = offsets_.find(key);
-  if (found == offsets_.end()) {
-    found = offsets_.emplace(PositionKey(key), Position()).first;
-  }
-  Position& position = found->second;
+  Position& position = offsets_.FindOrInsert({record.topic, record.client, record.partition});
   if (basis.lsn <= position.lsn) return;
   position.incarnation = record.incarnation;
   position.next = record.next;
@@ -159,22 +163,23 @@ void JournalOffsetStore::Apply(const OffsetAdvance& record, const Basis& basis) 
 void JournalOffsetStore::Apply(const OffsetForget& record, Lsn lsn) {
   sequencer_.AssertHeld();
   newest_forget_ = std::max(newest_forget_, lsn);
-  const auto found = offsets_.find(PositionKeyView{record.topic, record.client, record.partition});
-  if (found == offsets_.end() || lsn <= found->second.lsn) return;
-  Release(found->second);
-  offsets_.erase(found);
+  const PositionKeyView key{record.topic, record.client, record.partition};
+  const Position* position = offsets_.Find(key);
+  if (position == nullptr || lsn <= position->lsn) return;
+  Release(*position);
+  offsets_.Erase(key);
 }
 
 void JournalOffsetStore::Apply(const SourceSeen& record, const Basis& basis) {
   sequencer_.AssertHeld();
-  Raise(SourceOf({record.topic, {}, record.partition, record.incarnation}).seen, record.through,
-        basis);
+  Raise(sources_.FindOrInsert({record.topic, {}, record.partition, record.incarnation}).seen,
+        record.through, basis);
 }
 
 void JournalOffsetStore::Apply(const SourceCursor& record, const Basis& basis) {
   sequencer_.AssertHeld();
-  Raise(SourceOf({record.topic, {}, record.partition, record.incarnation}).cursor, record.cursor,
-        basis);
+  Raise(sources_.FindOrInsert({record.topic, {}, record.partition, record.incarnation}).cursor,
+        record.cursor, basis);
 }
 
 bool JournalOffsetStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
@@ -182,31 +187,156 @@ bool JournalOffsetStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& d
   switch (static_cast<RecordType>(record.header.type)) {
     case RecordType::kOffsetAdvance: {
       const auto advance = FieldsOf<OffsetAdvance>(record);
-      const auto found =
-          offsets_.find(PositionKeyView{advance.topic, advance.client, advance.partition});
-      if (found == offsets_.end() || found->second.lsn != lsn) return false;
+      const Position* found = offsets_.Find({advance.topic, advance.client, advance.partition});
+      if (found == nullptr || found->lsn != lsn) return false;
       draft.Add(advance);
       return true;
     }
     case RecordType::kSourceSeen: {
       const auto seen = FieldsOf<SourceSeen>(record);
-      const auto found = sources_.find(
-          PositionKeyView{seen.topic, {}, seen.partition, seen.incarnation});
-      if (found == sources_.end() || found->second.seen.lsn != lsn) return false;
+      const Source* found = sources_.Find({seen.topic, {}, seen.partition, seen.incarnation});
+      if (found == nullptr || found->seen.lsn != lsn) return false;
       draft.Add(seen);
       return true;
     }
     case RecordType::kSourceCursor: {
       const auto cursor = FieldsOf<SourceCursor>(record);
-      const auto found = sources_.find(
-          PositionKeyView{cursor.topic, {}, cursor.partition, cursor.incarnation});
-      if (found == sources_.end() || found->second.cursor.lsn != lsn) return false;
+      const Source* found = sources_.Find({cursor.topic, {}, cursor.partition, cursor.incarnation});
+      if (found == nullptr || found->cursor.lsn != lsn) return false;
       draft.Add(cursor);
       return true;
     }
     default:
       return false;  // a forget leaves nothing to state
   }
+}
+
+uint64_t JournalOffsetStore::SnapshotEntries() const {
+  sequencer_.AssertHeld();
+  return offsets_.size() + sources_.size();
+}
+
+// The cursor counts the slots of both maps, those of offsets first: each map's as it was when its
+// turn came, because slots that come later may be left to replay.
+bool JournalOffsetStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max,
+                                       std::string& out) const {
+  sequencer_.AssertHeld();
+  constexpr uint64_t kSources = uint64_t{1} << 32;
+  const size_t full = out.size() + bytes_max;
+  const auto write = [&](const auto& entries, uint64_t first) {
+    const uint64_t end = std::min<uint64_t>(entries.size(), cursor - first + kSlotsVisitedMax);
+    for (; cursor - first < end && out.size() < full; ++cursor) {
+      const auto& [key, value, live] = entries[cursor - first];
+      if (live) Encode(key, value, out);
+    }
+    return cursor - first < entries.size();
+  };
+  if (cursor < kSources) {
+    if (write(offsets_.entries(), 0)) return true;
+    cursor = kSources;
+  }
+  return write(sources_.entries(), kSources);
+}
+
+void JournalOffsetStore::Encode(const PositionKey& key, const Position& position,
+                                std::string& out) {
+  Encoder encode(out);
+  encode.Varint(kPositionEntry);
+  encode.Bytes(key.topic);
+  encode.Bytes(key.client);
+  for (const uint64_t number : {key.partition, position.incarnation, position.next,
+                                position.lsn.value(), uint64_t{position.segment},
+                                uint64_t{position.bytes}}) {
+    encode.Varint(number);
+  }
+}
+
+void JournalOffsetStore::Encode(const PositionKey& key, const Source& source, std::string& out) {
+  Encoder encode(out);
+  encode.Varint(kSourceEntry);
+  encode.Bytes(key.topic);
+  encode.Varint(key.incarnation);
+  encode.Varint(key.partition);
+  for (const SourceMark* mark : {&source.seen, &source.cursor}) {
+    encode.Varint(mark->lsn.value());
+    if (!mark->lsn) continue;
+    encode.Varint(mark->value);
+    encode.Varint(mark->segment);
+    encode.Varint(mark->bytes);
+  }
+}
+
+Status JournalOffsetStore::LoadSnapshot(ByteView entries, uint64_t expected) {
+  sequencer_.AssertHeld();
+  if (offsets_.size() == 0) offsets_.Reserve(expected);
+  Decoder in(entries);
+  while (in.remaining() > 0) {
+    const uint64_t kind = in.Varint();
+    const bool loaded = kind == kPositionEntry ? LoadPosition(in)
+                        : kind == kSourceEntry ? LoadSource(in)
+                                               : false;
+    if (!loaded) return DataLoss("an entry of the offsets does not decode");
+  }
+  return absl::OkStatus();
+}
+
+bool JournalOffsetStore::LoadPosition(Decoder& in) {
+  PositionKeyView key;
+  key.topic = in.Bytes();
+  key.client = in.Bytes();
+  key.partition = in.Varint();
+  const uint64_t incarnation = in.Varint();
+  const uint64_t next = in.Varint();
+  const std::optional<Basis> basis = TakeBasis(in, Lsn(in.Varint()));
+  if (!basis.has_value()) return false;
+  newest_ = std::max(newest_, basis->lsn);
+  Position& position = offsets_.FindOrInsert(key);
+  if (basis->lsn <= position.lsn) return true;  // it moved to another slot meanwhile
+  position.incarnation = incarnation;
+  position.next = next;
+  Rest(position, *basis);
+  return true;
+}
+
+bool JournalOffsetStore::LoadSource(Decoder& in) {
+  PositionKeyView key;
+  key.topic = in.Bytes();
+  key.incarnation = in.Varint();
+  key.partition = in.Varint();
+  Source* source = nullptr;
+  for (SourceMark Source::* const which : {&Source::seen, &Source::cursor}) {
+    const Lsn lsn(in.Varint());
+    if (!lsn && in.ok()) continue;
+    const uint64_t value = in.Varint();
+    const std::optional<Basis> basis = TakeBasis(in, lsn);
+    if (!basis.has_value()) return false;
+    newest_ = std::max(newest_, lsn);
+    if (source == nullptr) source = &sources_.FindOrInsert(key);
+    Raise(source->*which, value, *basis);
+  }
+  return in.ok();
+}
+
+std::optional<JournalOffsetStore::Basis> JournalOffsetStore::TakeBasis(Decoder& in, Lsn lsn) {
+  const uint64_t segment = in.Varint();
+  const uint64_t bytes = in.Varint();
+  constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
+  if (!in.ok() || !lsn || segment == 0 || segment > kU32Max || bytes > kU32Max) return std::nullopt;
+  return Basis{.lsn = lsn,
+               .segment = static_cast<uint32_t>(segment),
+               .bytes = static_cast<uint32_t>(bytes)};
+}
+
+void JournalOffsetStore::Reset() {
+  sequencer_.AssertHeld();
+  for (const auto& [key, position, live] : offsets_.entries()) Release(position);
+  for (const auto& [key, source, live] : sources_.entries()) {
+    Release(source.seen);
+    Release(source.cursor);
+  }
+  offsets_.Clear();
+  sources_.Clear();
+  newest_ = newest_forget_ = Lsn();
 }
 
 void JournalOffsetStore::Raise(SourceMark& mark, uint64_t value, const Basis& basis) {
@@ -223,12 +353,6 @@ void JournalOffsetStore::Rest(Basis& on, const Basis& now) {
 
 void JournalOffsetStore::Release(const Basis& basis) {
   if (basis.lsn) live_.Remove(SegmentId(basis.segment), basis.bytes);
-}
-
-JournalOffsetStore::Source& JournalOffsetStore::SourceOf(const PositionKeyView& key) {
-  const auto found = sources_.find(key);
-  if (found != sources_.end()) return found->second;
-  return sources_[PositionKey(key)];
 }
 
 Verdict JournalOffsetStore::Judge(const RawRecord& record, const JudgeContext& context) {
@@ -259,10 +383,9 @@ Verdict JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeCon
         std::tie(incarnation, next) <= std::tie(pending->values[0], pending->values[1])) {
       return Verdict::Drop(Lsn());  // The batch's own record made it so.
     }
-  } else if (const auto found = offsets_.find(key); found != offsets_.end()) {
-    const Position& now = found->second;
-    if (std::tie(incarnation, next) <= std::tie(now.incarnation, now.next)) {
-      return Verdict::Drop(now.lsn);
+  } else if (const Position* now = offsets_.Find(key); now != nullptr) {
+    if (std::tie(incarnation, next) <= std::tie(now->incarnation, now->next)) {
+      return Verdict::Drop(now->lsn);
     }
   }
   if (!context.alone) {
@@ -280,7 +403,7 @@ Verdict JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeCont
   const std::string_view bytes = KeyBytes(record, in);
 
   const auto pending = context.alone ? nullptr : context.overlay.Find(kOffset, bytes);
-  const bool live = pending != nullptr ? pending->live : offsets_.contains(key);
+  const bool live = pending != nullptr ? pending->live : offsets_.Find(key) != nullptr;
   if (!live) return Verdict::Drop(pending != nullptr ? Lsn() : newest_forget_);
   if (!context.alone) context.overlay.Set(kOffset, bytes, {.live = false});
   return Verdict::Admit();
@@ -300,8 +423,8 @@ Verdict JournalOffsetStore::JudgeSource(const RawRecord& record, const JudgeCont
   const auto pending = context.alone ? nullptr : context.overlay.Find(space, bytes);
   if (pending != nullptr) {
     if (value <= pending->values[0]) return Verdict::Drop(Lsn());
-  } else if (const auto found = sources_.find(key); found != sources_.end()) {
-    const SourceMark& mark = is_seen ? found->second.seen : found->second.cursor;
+  } else if (const Source* found = sources_.Find(key); found != nullptr) {
+    const SourceMark& mark = is_seen ? found->seen : found->cursor;
     if (mark.lsn && value <= mark.value) return Verdict::Drop(mark.lsn);
   }
   if (!context.alone) context.overlay.Set(space, bytes, {.live = true, .values = {value}});

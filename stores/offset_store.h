@@ -1,16 +1,18 @@
 // JournalOffsetStore: positions and source progress, whole in memory, each change a record.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "holdfast/offset_store.h"
 #include "journal/base/mutex.h"
+#include "journal/format/codec.h"
 #include "journal/live_bytes.h"
 #include "journal/state_machine.h"
-#include "stores/key_maps.h"
 #include "stores/record_judge.h"
+#include "stores/slot_map.h"
 #include "stores/store_writer.h"
 
 namespace holdfast {
@@ -38,6 +40,10 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
 
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
   bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const override;
+  uint64_t SnapshotEntries() const override;
+  bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const override;
+  Status LoadSnapshot(ByteView entries, uint64_t expected) override;
+  void Reset() override;
   Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 
@@ -71,7 +77,12 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   // An entry rests on another record: the live bytes follow.
   void Rest(Basis& on, const Basis& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   void Release(const Basis& basis) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
-  Source& SourceOf(const PositionKeyView& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+
+  static void Encode(const PositionKey& key, const Position& position, std::string& out);
+  static void Encode(const PositionKey& key, const Source& source, std::string& out);
+  bool LoadPosition(Decoder& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  bool LoadSource(Decoder& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  static std::optional<Basis> TakeBasis(Decoder& in, Lsn lsn);
 
   Verdict JudgeAdvance(const RawRecord& record, const JudgeContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
@@ -89,8 +100,8 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   Mutex& sequencer_;
   LiveBytes& live_ ABSL_GUARDED_BY(sequencer_);  // of the journal; shared with the other stores
   StoreWriter* writer_ = nullptr;
-  PositionMap<Position> offsets_ ABSL_GUARDED_BY(sequencer_);
-  PositionMap<Source> sources_ ABSL_GUARDED_BY(sequencer_);
+  SlotMap<Position> offsets_ ABSL_GUARDED_BY(sequencer_);
+  SlotMap<Source> sources_ ABSL_GUARDED_BY(sequencer_);
   Lsn newest_ ABSL_GUARDED_BY(sequencer_);         // record of this store
   Lsn newest_forget_ ABSL_GUARDED_BY(sequencer_);  // bounds what "there is no such key" rests on
 };

@@ -1,11 +1,14 @@
 #include "stores/payload_index.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "journal/format/codec.h"
 #include "journal/format/records.h"
+#include "stores/index_entry.h"
 
 namespace holdfast {
 namespace {
@@ -16,6 +19,12 @@ constexpr int kTriesMax = 8;
 // How much of a visit is read ahead: enough for large reads, little to hold.
 constexpr size_t kGatheredMax = 1'024;
 constexpr uint64_t kGatheredBytes = uint64_t{2} << 20;
+
+// Slots that one call of WriteSnapshot looks at: free ones cost time too, and the sequencer waits.
+constexpr uint64_t kSlotsVisitedMax = 16'384;
+
+// Entries of a checkpoint whose places in the index are fetched side by side.
+constexpr size_t kLoadedTogether = 64;
 
 // The record in `bytes` is one about `key`.
 Status CheckKey(ByteView bytes, std::string_view key, const RecordRef& ref) {
@@ -190,6 +199,51 @@ void PayloadIndex::SetPlace(HashIndex::Slot slot, const IndexState& state) {
 
 void PayloadIndex::Release(const IndexState& state) {
   if (state.payload_lsn) live_.Remove(SegmentId(state.ref.segment), state.record_bytes);
+}
+
+bool PayloadIndex::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
+  const size_t full = out.size() + bytes_max;
+  const uint64_t end = std::min<uint64_t>(index_.slots_end(), cursor + kSlotsVisitedMax);
+  for (; cursor < end && out.size() < full; ++cursor) {
+    const auto slot = static_cast<HashIndex::Slot>(cursor);
+    if (index_.IsLive(slot)) EncodeIndexEntry(index_.KeyAt(slot), index_.Get(slot), out);
+  }
+  return cursor < index_.slots_end();
+}
+
+Status PayloadIndex::LoadSnapshot(ByteView entries, uint64_t expected) {
+  if (index_.size() == 0) index_.Reserve(expected);
+  struct Hashed {
+    IndexEntry entry;
+    uint64_t hash;
+  };
+  std::array<Hashed, kLoadedTogether> block;
+  Decoder in(entries);
+  while (in.remaining() > 0) {
+    size_t count = 0;
+    for (; count < block.size() && in.remaining() > 0; ++count) {
+      ASSIGN_OR_RETURN(block[count].entry, TakeIndexEntry(in));
+      block[count].hash = index_.HashOf(block[count].entry.key);
+      index_.Prefetch(block[count].hash);
+    }
+    if (index_.full()) return DataLoss("more keys than an index holds");
+    for (const auto& [entry, hash] : std::span(block).first(count)) {
+      const auto [slot, inserted] = index_.FindOrInsert(entry.key, hash);
+      if (!inserted && index_.Get(slot).state_lsn >= entry.state.state_lsn) continue;
+      SetPlace(slot, entry.state);
+      newest_loaded_ = std::max(newest_loaded_, entry.state.state_lsn);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void PayloadIndex::Reset() {
+  CHECK(cache_.entries() == 0);  // only what is appended is remembered
+  for (HashIndex::Slot slot = 0; slot < index_.slots_end(); ++slot) {
+    if (index_.IsLive(slot)) Release(index_.Get(slot));
+  }
+  index_.Clear();
+  newest_removal_ = newest_loaded_ = Lsn();
 }
 
 void PayloadIndex::Erase(HashIndex::Slot slot) {

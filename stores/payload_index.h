@@ -42,6 +42,7 @@ class PayloadIndex {
   void Attach(RecordSink& sink) { sink_ = &sink; }
 
   HashIndex& index() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
+  const HashIndex& index() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
   const ValueCache& cache() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return cache_; }
   // What is known of `key`, if its payload is the record `payload_lsn`.
   std::optional<IndexState> StateOf(std::string_view key, Lsn payload_lsn) const;
@@ -58,6 +59,18 @@ class PayloadIndex {
     newest_removal_ = std::max(newest_removal_, lsn);
   }
   Lsn newest_removal() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return newest_removal_; }
+
+  // As StateMachine's functions of these names; entries in order of slot.
+  bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // A key may come twice: erased and put again while the snapshot was written. The newer state
+  // holds.
+  // Errors: kDataLoss  the entries do not decode, or are more than an index holds
+  Status LoadSnapshot(ByteView entries, uint64_t expected)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // The newest record that any key rests on.
+  Lsn newest_loaded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return newest_loaded_; }
+  void Reset() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
 
   // Errors: kNotFound     there is no such key
   //         kUnavailable  kIo; kPoisoned: the journal failed before the newest change was confirmed
@@ -103,6 +116,7 @@ class PayloadIndex {
   HashIndex index_ ABSL_GUARDED_BY(sequencer_);
   ValueCache cache_ ABSL_GUARDED_BY(sequencer_);
   Lsn newest_removal_ ABSL_GUARDED_BY(sequencer_);
+  Lsn newest_loaded_ ABSL_GUARDED_BY(sequencer_);
 };
 
 }  // namespace holdfast

@@ -8,17 +8,23 @@ namespace {
 constexpr int kLevel = 1;               // faster ones save too little, slower ones cost too much
 constexpr uint64_t kSavingPartMin = 8;  // an eighth
 
+// One frame from the first byte to the last, no skippable one before or behind it.
+Status CheckFrame(std::string_view frame, uint64_t raw_bytes) {
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != raw_bytes ||
+      ZSTD_findFrameCompressedSize(frame.data(), frame.size()) != frame.size() ||
+      ZSTD_getDictID_fromFrame(frame.data(), frame.size()) != 0) {
+    return DataLoss("a zstd frame of {} bytes does not unpack to {}", frame.size(), raw_bytes);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StoredEvent PackEvent(std::string_view event, std::string& scratch) {
   const StoredEvent plain{.raw_bytes = event.size(), .compressed = false, .bytes = event};
   if (event.size() < kCompressBytesMin || event.size() > kEventBytesMax) return plain;
-  // No room for a frame that does not pay: zstd then stops by itself.
-  scratch.resize(event.size() - event.size() / kSavingPartMin);
-  const size_t size =
-      ZSTD_compress(scratch.data(), scratch.size(), event.data(), event.size(), kLevel);
-  if (ZSTD_isError(size) != 0) return plain;
-  scratch.resize(size);
+  scratch.clear();
+  if (!AppendCompressed(event, scratch)) return plain;
   return {.raw_bytes = event.size(), .compressed = true, .bytes = scratch};
 }
 
@@ -33,19 +39,30 @@ StatusOr<std::string> UnpackEvent(const StoredEvent& event, uint64_t bytes_max) 
     }
     return std::string(frame);
   }
-  // One frame from the first byte to the last, no skippable one before or behind it.
-  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != event.raw_bytes ||
-      ZSTD_findFrameCompressedSize(frame.data(), frame.size()) != frame.size() ||
-      ZSTD_getDictID_fromFrame(frame.data(), frame.size()) != 0) {
-    return DataLoss("event: its zstd frame of {} bytes does not unpack to {}", frame.size(),
-                    event.raw_bytes);
-  }
+  RETURN_IF_ERROR(CheckFrame(frame, event.raw_bytes));
   std::string raw(event.raw_bytes, '\0');
-  const size_t size = ZSTD_decompress(raw.data(), raw.size(), frame.data(), frame.size());
-  if (ZSTD_isError(size) != 0 || size != raw.size()) {
-    return DataLoss("event: its zstd frame of {} bytes is damaged", frame.size());
-  }
+  RETURN_IF_ERROR(Decompress(frame, raw.data(), raw.size()));
   return raw;
+}
+
+bool AppendCompressed(std::string_view raw, std::string& out) {
+  // No room for a frame that does not pay: zstd then stops by itself.
+  const size_t begin = out.size();
+  out.resize(begin + raw.size() - raw.size() / kSavingPartMin);
+  const size_t size =
+      ZSTD_compress(out.data() + begin, out.size() - begin, raw.data(), raw.size(), kLevel);
+  const bool pays = ZSTD_isError(size) == 0;
+  out.resize(pays ? begin + size : begin);
+  return pays;
+}
+
+Status Decompress(std::string_view frame, char* raw, uint64_t raw_bytes) {
+  RETURN_IF_ERROR(CheckFrame(frame, raw_bytes));
+  const size_t size = ZSTD_decompress(raw, raw_bytes, frame.data(), frame.size());
+  if (ZSTD_isError(size) != 0 || size != raw_bytes) {
+    return DataLoss("a zstd frame of {} bytes is damaged", frame.size());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast

@@ -1,4 +1,5 @@
-// Compression of one event: a zstd frame without a dictionary, kept only where it pays.
+// Compression of events and of blocks of a checkpoint: a zstd frame without a dictionary, kept only
+// where it pays.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +26,12 @@ StoredEvent PackEvent(std::string_view event, std::string& scratch);
 // was found to say the same size.
 // Errors: kDataLoss  not one frame, it needs a dictionary, or its size is not raw_bytes or too much
 StatusOr<std::string> UnpackEvent(const StoredEvent& event, uint64_t bytes_max = kEventBytesMax);
+
+// Appends `raw`, compressed, to `out` if that saves at least an eighth. False: it does not, and
+// nothing was appended.
+bool AppendCompressed(std::string_view raw, std::string& out);
+// Writes the `raw_bytes` bytes that `frame` stands for to `raw`.
+// Errors: kDataLoss  not one frame, it needs a dictionary, or its size is not `raw_bytes`
+Status Decompress(std::string_view frame, char* raw, uint64_t raw_bytes);
 
 }  // namespace holdfast

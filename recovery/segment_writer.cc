@@ -27,7 +27,9 @@ StatusOr<RecordRef> SegmentWriter::Append(const BatchHeader& header, ByteView re
   if (filled_ == 0) {
     const uint64_t room = segment_.header.segment_bytes - group_begin_;
     const uint64_t wanted = std::max(group_bytes, std::min(kGroupBytes, room));
-    if (buffer_.size() < wanted) buffer_ = AlignedBuffer(wanted);
+    if (buffer_.size() < wanted) {
+      ASSIGN_OR_RETURN(buffer_, AlignedBuffer::Make(wanted));
+    }
     std::memset(buffer_.data(), 0, buffer_.size());
     first_lsn_ = header.first_lsn;
   }

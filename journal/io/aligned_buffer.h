@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "journal/base/bytes.h"
+#include "journal/base/check.h"
+#include "journal/base/status.h"
 
 namespace holdfast {
 
@@ -17,11 +19,17 @@ inline constexpr uint64_t kIoAlignment = 4096;
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(uint64_t bytes)
-      : size_(AlignUp(bytes, kIoAlignment)),
-        data_(static_cast<std::byte*>(std::aligned_alloc(kIoAlignment, size_))) {
+  // Without memory for it the process ends: for where nothing could be told or undone.
+  explicit AlignedBuffer(uint64_t bytes) {
+    Allocate(bytes);
     CHECK(size_ == 0 || data_ != nullptr);
-    if (size_ > 0) std::memset(data_.get(), 0, size_);
+  }
+  // Errors: kResourceExhausted  kLimit: no memory for it
+  static StatusOr<AlignedBuffer> Make(uint64_t bytes) {
+    AlignedBuffer buffer;
+    buffer.Allocate(bytes);
+    if (buffer.size_ == 0 || buffer.data_ != nullptr) return buffer;
+    return Exhausted(Detail::kLimit, "no memory for a buffer of {} bytes", bytes);
   }
 
   std::byte* data() { return data_.get(); }
@@ -33,6 +41,12 @@ class AlignedBuffer {
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
+  void Allocate(uint64_t bytes) {
+    size_ = AlignUp(bytes, kIoAlignment);
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(kIoAlignment, size_)));
+    if (size_ > 0 && data_ != nullptr) std::memset(data_.get(), 0, size_);
+  }
+
   uint64_t size_ = 0;
   std::unique_ptr<std::byte, Free> data_;
 };

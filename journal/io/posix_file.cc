@@ -86,7 +86,9 @@ StatusOr<size_t> PosixFile::ReadAt(uint64_t offset, ByteSpan buffer) {
     const uint64_t at = offset + done;
     const ByteSpan rest = buffer.subspan(done);
     const bool bounced = direct() && !IsAlignedIo(at, rest.data(), rest.size());
-    if (bounced && bounce.size() == 0) bounce = AlignedBuffer(BounceBytes(at, rest.size()));
+    if (bounced && bounce.size() == 0) {
+      ASSIGN_OR_RETURN(bounce, AlignedBuffer::Make(BounceBytes(at, rest.size())));
+    }
     ASSIGN_OR_RETURN(const size_t got,
                      bounced ? ReadThroughBounce(at, rest, bounce) : ReadSome(at, rest));
     if (got == 0) break;
@@ -184,7 +186,7 @@ Status WriteProgress::Advance(int64_t result) {
 Status PosixFile::WriteThroughBounce(uint64_t offset, ByteView bytes) {
   if (bytes.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const uint64_t size_before, Size());
-  AlignedBuffer bounce(BounceBytes(offset, bytes.size()));
+  ASSIGN_OR_RETURN(AlignedBuffer bounce, AlignedBuffer::Make(BounceBytes(offset, bytes.size())));
   const uint64_t end = offset + bytes.size();
   for (uint64_t at = offset; at < end;) {
     const uint64_t start = AlignDown(at, kIoAlignment);
@@ -219,7 +221,7 @@ Status PosixFile::SyncData() {
 Status PosixFile::WriteZeros(uint64_t bytes) {
   RETURN_IF_ERROR(RefuseIfNotWritable());
   RETURN_IF_ERROR(ReserveBlocks(bytes));
-  const AlignedBuffer zeros(std::min(bytes, kZeroBytes));
+  ASSIGN_OR_RETURN(const AlignedBuffer zeros, AlignedBuffer::Make(std::min(bytes, kZeroBytes)));
   for (uint64_t offset = 0; offset < bytes;) {
     const uint64_t count = std::min(bytes - offset, zeros.size());
     RETURN_IF_ERROR(WriteAt(offset, zeros.view().first(static_cast<size_t>(count))));

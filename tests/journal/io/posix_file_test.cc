@@ -2,8 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <functional>
 
 #include "tests/support/recording_log.h"
 #include "tests/support/status_matchers.h"
@@ -112,6 +117,53 @@ TEST_F(PosixFileTest, AFileThatTurnedBufferedKeepsItsBytes) {
   std::string expected = std::string(100, '\0') + text;
   expected.replace(200, 1, "y");
   EXPECT_EQ(read == expected, true);
+}
+
+#if defined(__has_feature)
+#define HOLDFAST_CLANG_SANITIZER \
+  (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define HOLDFAST_CLANG_SANITIZER 0
+#endif
+
+// Runs `body` in a child that gets no more memory in pieces of 64 KiB or more; its answer is the
+// exit code.
+int WithoutMemory(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{.rlim_cur = 1, .rlim_max = 1};
+    if (setrlimit(RLIMIT_AS, &none) != 0) _exit(100);
+    void* volatile piece = nullptr;  // A compiler may leave out an allocation that nobody sees.
+    do {
+      piece = std::malloc(size_t{64} << 10);
+    } while (piece != nullptr);
+    _exit(body());
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
+}
+
+// Without memory a call fails, and the process goes on.
+TEST_F(PosixFileTest, NoMemoryIsAnErrorOfTheCall) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HOLDFAST_CLANG_SANITIZER
+  GTEST_SKIP() << "a sanitizer has an allocator of its own";
+#endif
+  ASSERT_OK(file_->WriteZeros(8192));
+  std::vector<std::byte> unaligned((size_t{256} << 10) + 1);
+  const auto exhausted = [](const Status& status) {
+    return status.code() == StatusCode::kResourceExhausted && DetailOf(status) == Detail::kLimit;
+  };
+  const int failed = WithoutMemory([&] {
+    const bool zeros = exhausted(file_->WriteZeros(uint64_t{4} << 20));
+    const bool write = exhausted(file_->WriteAt(1, unaligned));
+    const bool read = exhausted(file_->ReadAt(1, unaligned).status());
+    const bool buffer = exhausted(AlignedBuffer::Make(uint64_t{1} << 20).status());
+    const bool small = file_->ReadAt(0, buffer_.span()).ok();  // needs none
+    return (zeros ? 0 : 1) + (write ? 0 : 2) + (read ? 0 : 4) + (buffer ? 0 : 8) + (small ? 0 : 16);
+  });
+  EXPECT_EQ(failed, 0);
+  ASSERT_OK(file_->WriteAt(1, unaligned));
 }
 
 }  // namespace

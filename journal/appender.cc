@@ -108,6 +108,7 @@ Status Appender::AwaitSegments(Claim claim, bool rotating) {
 
 void Appender::Rotate() {
   const Segment& old = committer_.segments().active();
+  parts_.upkeep.AssertHeld();
   Link link;
   link.previous = old.header.segment;
   link.previous_life = old.header.life;
@@ -120,10 +121,9 @@ void Appender::Rotate() {
   link.host_boot_id = parts_.identity.host_boot_id;
   link.id_salt = parts_.identity.id_salt;
   link.wall_ns = absl::ToUnixNanos(parts_.clock.WallNow());
-  link.oldest = parts_.oldest;
+  link.oldest = parts_.upkeep.oldest();
   link.reason = LinkReason::kRotation;
   committer_.PushLink(link);
-  parts_.upkeep.AssertHeld();
   parts_.upkeep.MakeSegments();
 }
 

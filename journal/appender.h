@@ -21,7 +21,6 @@ struct AppenderParts {
   const StateMachines& machines;
   StoreIdentity identity;
   Lsn next;  // the first to give out
-  SegmentId oldest;
 };
 
 // Threads: the sequencer is held in every call; Reserve may release it meanwhile.

@@ -45,7 +45,7 @@ void GroupAssembler::Close() {
 void GroupAssembler::PushLink(Link link, const GroupHeader& header) {
   CHECK(!has_batches());
   open_.reset();
-  segments_.Rotate();
+  segments_.Rotate(link.previous_last_lsn);
   const Life life = segments_.active().life();
   std::unique_ptr<GroupBuffer> group = TakeBuffer(kLinkBytes);
   group->OpenSealed(life, segments_.end(), EncodeLinkGroup(link, header, life));

@@ -50,7 +50,11 @@ class RunningJournal final : public Journal {
                     .last = start.last},
                    std::make_unique<SegmentSet>(
                        SegmentSet::Options{.segment_bytes = options.segment_bytes}, start.identity,
-                       std::move(start.active), start.end, start.life_counter)),
+                       SegmentSet::Start{.active = std::move(start.active),
+                                         .end = start.end,
+                                         .life_counter = start.life_counter,
+                                         .sealed = std::move(start.sealed),
+                                         .spares = std::move(start.spares)})),
         upkeep_({.storage = storage,
                  .clock = clock,
                  .engine_clock = engine_clock_,
@@ -66,8 +70,7 @@ class RunningJournal final : public Journal {
                    .upkeep = upkeep_,
                    .machines = machines,
                    .identity = start.identity,
-                   .next = start.next,
-                   .oldest = start.oldest}),
+                   .next = start.next}),
         reader_(storage, start.identity.salt, kReadFilesMax) {}
 
   ~RunningJournal() override {
@@ -135,6 +138,21 @@ class RunningJournal final : public Journal {
   void Tick() override {
     committer_.Tick();
     upkeep_.Tick();
+  }
+
+  JournalSpace space() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
+    appender_.AssertHeld();
+    const SegmentSet& segments = committer_.segments();
+    const CommitPositions& positions = committer_.queue().positions();
+    return {.sealed = segments.sealed().all(),
+            .active = segments.active().header.segment,
+            .disk_bytes = segments.disk_bytes(),
+            .short_of_space = !segments.shortage().ok(),
+            .appended = positions.appended,
+            .synced = positions.synced};
+  }
+  Status RetireBelow(SegmentId keep_from) override {
+    return upkeep_.RetireBelow(keep_from, [this](SegmentId oldest) { reader_.ForgetBelow(oldest); });
   }
 
   EngineClock& engine_clock() override { return engine_clock_; }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "holdfast/clock.h"
@@ -13,6 +14,7 @@
 #include "journal/mark.h"
 #include "journal/record_sink.h"
 #include "journal/segment.h"
+#include "journal/segment_ledger.h"
 #include "journal/state_machine.h"
 
 namespace holdfast {
@@ -35,6 +37,9 @@ struct JournalStart {
   Lsn last;          // newest LSN taken = appended = written = synced; none in a new store
   Lsn next;          // the first that may be given out
   SegmentId oldest;
+  std::vector<SealedSegment> sealed;  // the chain before `active`, oldest first
+  // Spare files of `segment_bytes`, synced in a life before and no segment any more.
+  std::vector<SegmentId> spares;
   uint64_t life_counter = 0;   // used up by this boot so far
   absl::Duration engine_time;  // newest found on disk
   std::unique_ptr<MarkWriter> mark;
@@ -48,6 +53,15 @@ struct JournalStats {
   uint64_t record_bytes = 0, written_bytes = 0;
   uint64_t durable_writes = 0, flushes = 0, segments = 0;
   bool poisoned = false;
+};
+
+// What there is on disk, at one moment.
+struct JournalSpace {
+  std::vector<SealedSegment> sealed;  // closed, oldest first, without gaps
+  SegmentId active;
+  uint64_t disk_bytes = 0;      // segment files of every kind: sealed, active, prepared, spare
+  bool short_of_space = false;  // the reserve is not whole, and making more of it met a full disk
+  Lsn appended, synced;
 };
 
 // Threads: any.
@@ -66,6 +80,19 @@ class Journal : public RecordSink {
   virtual Status Close() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
   // Without threads: does what is due now (interval flush, MARK, heartbeat, the next segment).
   virtual void Tick() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+
+  virtual JournalSpace space() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
+  // Nobody needs what the segments below `keep_from` hold: the state does not rest on it, durably,
+  // and no checkpoint's replay begins there. They leave the chain; their files are removed, or used
+  // again. Segments from the one in which S stands on stay; a later call takes them.
+  // Durable: that they are not needed, before the first file is touched. After a crash at any point
+  //          the next open removes what is left of them.
+  // Threads: one at a time, and none once Close() begins.
+  // Needs:   keep_from is at most the active segment
+  // Errors:  kUnavailable         poisoned, by this or before; or kIo: a file could not be removed
+  //                               or renamed, it is tried again by the next call
+  //          kFailedPrecondition  kClosed
+  virtual Status RetireBelow(SegmentId keep_from) ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
   virtual EngineClock& engine_clock() = 0;
   virtual JournalStats stats() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;

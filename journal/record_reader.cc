@@ -50,12 +50,38 @@ std::vector<StatusOr<std::string>> RecordReader::ReadMany(
 void RecordReader::ReadWindow(std::span<const RecordSink::Place> places,
                               std::vector<StatusOr<std::string>>& records) {
   const uint32_t segment = places.front().ref.segment;
+  const size_t begin = records.size();
+  const auto damaged = [&](const StatusOr<std::string>& record) {
+    return record.status().code() == StatusCode::kDataLoss;
+  };
+  StatusOr<SharedSource> source = Find(segment);
+  ReadFrom(source, places, records);
+  if (!std::any_of(records.begin() + begin, records.end(), damaged)) return;
+
+  const Presence presence = LookAgain(segment, **source);
+  if (presence == Presence::kSame) return;  // so it is damage
+  if (presence == Presence::kOther) {
+    records.resize(begin, StatusOr<std::string>(std::string()));
+    ReadFrom(Find(segment), places, records);
+  }
+  for (auto record = records.begin() + begin; record != records.end(); ++record) {
+    if (!damaged(*record)) continue;
+    *record = Unavailable(Detail::kIo,
+                          "{}: the segment was retired while it was read; a read-only engine that "
+                          "meets this is to be opened again",
+                          SegmentFileName(SegmentId(segment)));
+  }
+}
+
+void RecordReader::ReadFrom(const StatusOr<SharedSource>& source,
+                            std::span<const RecordSink::Place> places,
+                            std::vector<StatusOr<std::string>>& records) {
+  const uint32_t segment = places.front().ref.segment;
   const uint64_t begin = places.front().ref.offset;
   uint64_t end = begin;
   for (const auto& place : places) {
     end = std::max(end, uint64_t{place.ref.offset} + place.ref.length);
   }
-  const StatusOr<SharedSource> source = Find(segment);
   std::vector<std::byte> bytes(end - begin);
   StatusOr<size_t> got(0);
   if (source.ok()) {
@@ -91,6 +117,30 @@ void RecordReader::ReadWindow(std::span<const RecordSink::Place> places,
   }
 }
 
+RecordReader::Presence RecordReader::LookAgain(uint32_t segment, const Source& source) {
+  const StatusOr<SharedSource> now = Open(segment);
+  if (now.ok() && (*now)->life.stamp == source.life.stamp) return Presence::kSame;
+  MutexLock lock(mu_);
+  Forget(segment);
+  return now.ok() ? Presence::kOther : Presence::kGone;
+}
+
+void RecordReader::ForgetBelow(SegmentId segment) {
+  MutexLock lock(mu_);
+  oldest_ = std::max(oldest_, static_cast<uint32_t>(segment.value()));
+  for (auto entry = used_.begin(); entry != used_.end();) {
+    const uint32_t kept = (entry++)->segment;
+    if (kept < oldest_) Forget(kept);
+  }
+}
+
+void RecordReader::Forget(uint32_t segment) {
+  const auto found = places_.find(segment);
+  if (found == places_.end()) return;
+  used_.erase(found->second);
+  places_.erase(found);
+}
+
 StatusOr<RecordReader::SharedSource> RecordReader::Find(uint32_t segment) {
   {
     MutexLock lock(mu_);
@@ -101,7 +151,7 @@ StatusOr<RecordReader::SharedSource> RecordReader::Find(uint32_t segment) {
   }
   ASSIGN_OR_RETURN(SharedSource source, Open(segment));
   MutexLock lock(mu_);
-  if (!places_.contains(segment)) {
+  if (segment >= oldest_ && !places_.contains(segment)) {
     used_.push_front({segment, source});
     places_[segment] = used_.begin();
     if (used_.size() > files_max_) {
@@ -117,16 +167,22 @@ StatusOr<RecordReader::SharedSource> RecordReader::Open(uint32_t segment) const 
   StatusOr<std::unique_ptr<File>> file =
       storage_.OpenFile(SegmentFileName(SegmentId(segment)), OpenMode::kReadOnly, {.direct = true});
   if (!file.ok()) return ReadFailed(file.status());
-  // The Link bears the life's stamp, and every group and batch is checked with it: a header that
-  // fails its check costs nothing, and a stamp that is wrong makes every batch fail.
-  std::vector<std::byte> link(kLinkBytes);
-  const StatusOr<size_t> got = (*file)->ReadAt(kSegmentHeaderBytes, link);
+  // The header names the life, and is whole before the file has its name. The Link bears the same
+  // stamp, if it is written already: a header that fails its check costs nothing. A stamp that is
+  // wrong makes every batch fail.
+  std::vector<std::byte> head(kFirstGroupOffset);
+  const StatusOr<size_t> got = (*file)->ReadAt(0, head);
   if (!got.ok()) return ReadFailed(got.status());
+  const ByteView read = ByteView(head).first(*got);
+  const ByteView block = read.first(std::min<size_t>(read.size(), kSegmentHeaderBytes));
+  const StatusOr<SegmentHeader> header = DecodeSegmentHeader(block);
+  const bool is_its = header.ok() && header->segment == SegmentId(segment) && header->salt == salt_;
   auto source = std::make_shared<Source>();
   source->file = *std::move(file);
   source->life = {.salt = salt_,
                   .segment = segment,
-                  .stamp = Decoder(ByteView(link).first(*got)).Fixed<uint64_t>()};
+                  .stamp = is_its ? header->life
+                                  : Decoder(read.subspan(block.size())).Fixed<uint64_t>()};
   return source;
 }
 

@@ -28,14 +28,20 @@ class RecordReader {
   RecordReader(Storage& storage, uint64_t salt, size_t files_max)
       : storage_(storage), salt_(salt), files_max_(files_max) {}
 
-  // The record `lsn` of the batch at `ref`: header and fields.
+  // The record `lsn` of the batch at `ref`: header and fields. Every check bears the life of the
+  // segment, so what passes is of that life, whoever removes or reuses the file meanwhile; where one
+  // fails, name and life are looked at again before it is called damage.
   // Errors: kDataLoss     the batch fails a check, or does not hold the record
-  //         kUnavailable  kIo: it could not be read; try again
+  //         kUnavailable  kIo: it could not be read, or its segment is gone: ask for the place again
   StatusOr<std::string> Read(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
   // The same for many, in the order of `places`; neighbours there that are neighbours on disk too
   // share a read of at most kWindowBytes (or one batch).
   std::vector<StatusOr<std::string>> ReadMany(std::span<const RecordSink::Place> places)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Segments below are no part of the store any more: their descriptors are let go, now or when the
+  // last read under way is done.
+  void ForgetBelow(SegmentId segment) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   static constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
@@ -55,6 +61,13 @@ class RecordReader {
   // Reads what all of `places` need with one call, and adds their records to `records`.
   void ReadWindow(std::span<const RecordSink::Place> places,
                   std::vector<StatusOr<std::string>>& records) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, of one file.
+  void ReadFrom(const StatusOr<SharedSource>& source, std::span<const RecordSink::Place> places,
+                std::vector<StatusOr<std::string>>& records);
+  // What stands under the segment's name now. What was read before is forgotten unless it is that.
+  enum class Presence { kSame, kOther, kGone };
+  Presence LookAgain(uint32_t segment, const Source& source) ABSL_LOCKS_EXCLUDED(mu_);
+  void Forget(uint32_t segment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   StatusOr<SharedSource> Find(uint32_t segment) ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<SharedSource> Open(uint32_t segment) const;
 
@@ -64,6 +77,7 @@ class RecordReader {
   Mutex mu_;                                    // Never held across a read.
   std::list<Entry> used_ ABSL_GUARDED_BY(mu_);  // the one used last comes first
   std::unordered_map<uint32_t, std::list<Entry>::iterator> places_ ABSL_GUARDED_BY(mu_);
+  uint32_t oldest_ ABSL_GUARDED_BY(mu_) = 0;  // none below is kept
 };
 
 }  // namespace holdfast

@@ -12,6 +12,7 @@
 namespace holdfast {
 
 inline constexpr char kJournalFolder[] = "journal";
+inline constexpr char kSparePrefix[] = "spare-";
 
 // Identity that every segment of one boot shares.
 struct StoreIdentity {
@@ -25,17 +26,17 @@ struct StoreIdentity {
 struct Segment {
   SegmentHeader header;
   std::unique_ptr<File> file;  // locked, O_DIRECT where possible
-  SegmentId spare;             // in its temporary name, until it is published
+  std::string temporary_name;  // until it is published
   Life life() const { return header.life_of(); }
 };
 
-// Makes an empty segment under the temporary name "journal/spare-<id>": zeros written once and
+// Makes an empty segment under the temporary name "journal/spare-<id>.new": zeros written once and
 // synced, header written and synced, folder synced. PublishSegment gives it its name: until then it
 // is nothing.
 // Errors: kResourceExhausted  kDiskFull; the half-made file is removed
 StatusOr<Segment> PrepareSegment(Storage& storage, const SegmentHeader& header);
-// The same from a file that was a segment before, "journal/spare-<spare>": it needs no space and no
-// zeros. What it held stays there; the stamp of the new life keeps it out (FORMAT.md §1). It must
+// The same from a whole file that is no segment any more, "journal/spare-<spare>": it needs no space
+// and no zeros. What it held stays there; the stamp of the new life keeps it out (FORMAT.md §1). It must
 // have been synced in its old life, and its temporary name must be durable.
 // Errors: kResourceExhausted   kDiskFull, on a file system that copies on write; the file is removed
 //         kFailedPrecondition  kLocked: requests of its old life are in flight
@@ -43,7 +44,7 @@ StatusOr<Segment> PrepareSegment(Storage& storage, const SegmentHeader& header);
 StatusOr<Segment> RecycleSegment(Storage& storage, SegmentId spare, const SegmentHeader& header);
 // Renames it to SegmentFileName() (replacing a void file of that name) and syncs the folder.
 Status PublishSegment(Storage& storage, const Segment& segment);
-// "journal/spare-<id>", and back (0 if the name is not one).
+// "journal/spare-<id>" of a whole file, and back (0 if the name is not one).
 std::string SpareFileName(SegmentId segment);
 SegmentId ParseSpareFileName(std::string_view name);
 

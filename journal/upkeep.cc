@@ -1,6 +1,7 @@
 #include "journal/upkeep.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace holdfast {
@@ -11,12 +12,20 @@ constexpr absl::Duration kMarkAfter = absl::Milliseconds(100);
 // So much of the engine time may be lost by a kill.
 constexpr absl::Duration kHeartbeat = absl::Seconds(1);
 
+// Whether an attempt to write that much more is worth its writes; 0 is what file systems say that do
+// not know.
+bool MayFit(Storage& storage, uint64_t bytes) {
+  const StatusOr<uint64_t> free = storage.FreeBytes();
+  return !free.ok() || *free == 0 || *free >= bytes;
+}
+
 }  // namespace
 
 Upkeep::Upkeep(UpkeepParts parts, bool threads)
     : committer_(parts.committer),
       parts_(std::move(parts)),
       threads_(threads),
+      oldest_(parts_.oldest),
       last_beat_(parts_.clock.Now()) {
   {
     MutexLock lock(committer_.mu());
@@ -74,6 +83,7 @@ void Upkeep::Stop() {
 Upkeep::Duty Upkeep::NextDuty(absl::Duration now) const {
   if (committer_.poisoned()) return Duty::kNone;
   if (!making_ && committer_.segments().WantsNext(now)) return Duty::kSegment;
+  if (marking_) return Duty::kNone;
   const CommitPositions& positions = committer_.queue().positions();
   if (positions.end_segment > marked_.end_segment) return Duty::kMark;
   const bool idle = committer_.queue().all_synced();
@@ -97,7 +107,8 @@ void Upkeep::Perform(Duty duty) {
     case Duty::kSegment:
       return MakeSegment();
     case Duty::kMark:
-      return WriteMark();
+      (void)WriteMark();  // a failure has poisoned the journal
+      return;
     case Duty::kHeartbeat:
       return Beat();
     case Duty::kNone:
@@ -108,9 +119,14 @@ void Upkeep::Perform(Duty duty) {
 void Upkeep::MakeSegment() {
   making_ = true;
   SegmentSet& segments = committer_.segments();
-  const SegmentHeader header = segments.TakeNextHeader(parts_.clock.WallNow());
+  const bool again = !segments.shortage().ok();
+  const SegmentSet::Plan plan = segments.TakeNext(parts_.clock.WallNow());
   committer_.mu().Unlock();
-  StatusOr<Segment> made = SegmentSet::Make(parts_.storage, header);
+  StatusOr<Segment> made =
+      again && !plan.spare && !MayFit(parts_.storage, plan.header.segment_bytes)
+          ? Exhausted(Detail::kDiskFull, "{}: still less than {} bytes free",
+                      parts_.storage.display_path(), plan.header.segment_bytes)
+          : SegmentSet::Make(parts_.storage, plan);
   committer_.mu().Lock();
   making_ = false;
   if (made.ok()) {
@@ -123,22 +139,86 @@ void Upkeep::MakeSegment() {
   committer_.OnProgress();
 }
 
-void Upkeep::WriteMark() {
+Status Upkeep::WriteMark() {
+  marking_ = true;
   const CommitPositions positions = committer_.queue().positions();
+  const Mark mark = MarkOf(positions, /*clean=*/false);
   committer_.mu().Unlock();
-  const Status written = parts_.mark->Write(MarkOf(positions, /*clean=*/false));
+  Status written = parts_.mark->Write(mark);
   committer_.mu().Lock();
   if (!written.ok()) committer_.Poison(written);
   marked_ = positions;
+  marking_ = false;
+  mark_free_.NotifyAll();
+  return written;
 }
 
 void Upkeep::Beat() {
+  marking_ = true;
   last_beat_ = parts_.clock.Now();
   committer_.mu().Unlock();
   const Status written =
       parts_.mark->WriteHeartbeat(parts_.engine_clock.NowNanos(), parts_.identity.salt);
   committer_.mu().Lock();
   if (!written.ok()) committer_.Poison(written);
+  marking_ = false;
+  mark_free_.NotifyAll();
+}
+
+void Upkeep::AwaitMarkFree() {
+  while (marking_) mark_free_.Wait(committer_.mu());
+}
+
+Status Upkeep::RetireBelow(SegmentId keep_from, const std::function<void(SegmentId)>& retired) {
+  MutexLock lock(committer_.mu());
+  SegmentSet& segments = committer_.segments();
+  CHECK(keep_from <= segments.active().header.segment);
+  CHECK(!retiring_);
+  AwaitMarkFree();
+  if (committer_.poisoned()) return committer_.poison();
+  if (stopping_) return WrongState(Detail::kClosed, "the engine was closed");
+  // A segment leads the chain only if its Link is durable.
+  keep_from = std::min(keep_from, committer_.queue().positions().end_segment);
+  if (keep_from > oldest_) {
+    // From here on rotations say so too: harmless, because nobody needs what is below.
+    oldest_ = keep_from;
+    RETURN_IF_ERROR(WriteMark());
+  }
+  if (segments.sealed().empty() || segments.sealed().oldest().segment >= oldest_) {
+    return absl::OkStatus();
+  }
+  retiring_ = true;
+  Status status = TakeAwayBelow(retired);
+  retiring_ = false;
+  return status;
+}
+
+Status Upkeep::TakeAwayBelow(const std::function<void(SegmentId)>& retired) {
+  SegmentSet& segments = committer_.segments();
+  const SegmentId below = oldest_;
+  committer_.mu().Unlock();
+  retired(below);
+  committer_.mu().Lock();
+  while (!committer_.poisoned() && !segments.sealed().empty() &&
+         segments.sealed().oldest().segment < below) {
+    const SegmentId segment = segments.sealed().oldest().segment;
+    const bool as_spare = segments.WantsAsSpare();
+    committer_.mu().Unlock();
+    const std::string name = SegmentFileName(segment);
+    const Status taken = as_spare ? parts_.storage.Rename(name, SpareFileName(segment))
+                                  : parts_.storage.Remove(name);
+    // A name that could come back may not be another segment by then.
+    const Status synced =
+        as_spare && taken.ok() ? parts_.storage.SyncFolder(kJournalFolder) : absl::OkStatus();
+    committer_.mu().Lock();
+    if (!synced.ok()) committer_.Poison(synced);
+    if (!taken.ok() && taken.code() != StatusCode::kNotFound) return taken;
+    if (committer_.poisoned()) break;
+    segments.OnRetired(as_spare && taken.ok() ? SegmentSet::Fate::kSpare
+                                              : SegmentSet::Fate::kRemoved);
+    wake_.NotifyOne();
+  }
+  return committer_.poisoned() ? committer_.poison() : absl::OkStatus();
 }
 
 Mark Upkeep::MarkOf(const CommitPositions& positions, bool clean) {
@@ -150,20 +230,21 @@ Mark Upkeep::MarkOf(const CommitPositions& positions, bool clean) {
   mark.end_segment = positions.end_segment;
   mark.end_offset = positions.end_offset;
   mark.newest = positions.end_segment;  // the newest whose Link is durable
-  mark.oldest = parts_.oldest;
+  mark.oldest = oldest_;
   mark.clean = clean;
   mark.engine_ns = parts_.engine_clock.NowNanos();
   return mark;
 }
 
 Status Upkeep::WriteCleanMark() {
-  CommitPositions positions;
+  Mark mark;
   {
     MutexLock lock(committer_.mu());
     CHECK(committer_.queue().all_synced());
-    positions = committer_.queue().positions();
+    AwaitMarkFree();
+    mark = MarkOf(committer_.queue().positions(), /*clean=*/true);
   }
-  Status written = parts_.mark->Write(MarkOf(positions, /*clean=*/true));
+  Status written = parts_.mark->Write(mark);
   if (!written.ok()) {
     MutexLock lock(committer_.mu());
     committer_.Poison(written);

@@ -1,6 +1,8 @@
-// Upkeep: what a journal needs now and then: the next segment ahead of need, MARK, the heartbeat.
+// Upkeep: what a journal needs now and then: the next segment ahead of need, MARK, the heartbeat,
+// and segments that nobody needs taken away.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -43,6 +45,12 @@ class Upkeep {
   // The segments made ahead of need are too few: has more made, or makes them now where there are
   // no threads. Releases the lock meanwhile.
   void MakeSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  // The oldest segment that is needed: what Links and MARK say.
+  SegmentId oldest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) { return oldest_; }
+  // See Journal::RetireBelow. Calls `retired` without the lock as soon as MARK says durably that
+  // nobody needs the segments below the one that it is given.
+  Status RetireBelow(SegmentId keep_from, const std::function<void(SegmentId)>& retired)
+      ABSL_LOCKS_EXCLUDED(committer_.mu());
   // Without threads: does what is due.
   void Tick() ABSL_LOCKS_EXCLUDED(committer_.mu());
   // Ends the thread.
@@ -58,20 +66,28 @@ class Upkeep {
   absl::Duration DueAt(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   void Perform(Duty duty) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   void MakeSegment() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
-  void WriteMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  Status WriteMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  void AwaitMarkFree() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  Status TakeAwayBelow(const std::function<void(SegmentId)>& retired)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   void Beat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
-  Mark MarkOf(const CommitPositions& positions, bool clean);
+  Mark MarkOf(const CommitPositions& positions, bool clean)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   void Loop() ABSL_LOCKS_EXCLUDED(committer_.mu());
 
   GroupCommitter& committer_;  // Its mutex is never held across a call of the storage.
   UpkeepParts parts_;
   const bool threads_;
+  SegmentId oldest_ ABSL_GUARDED_BY(committer_.mu());
   CommitPositions marked_ ABSL_GUARDED_BY(committer_.mu());
   absl::Duration last_beat_ ABSL_GUARDED_BY(committer_.mu());
   bool making_ ABSL_GUARDED_BY(committer_.mu()) = false;
+  bool marking_ ABSL_GUARDED_BY(committer_.mu()) = false;   // somebody has parts_.mark
+  bool retiring_ ABSL_GUARDED_BY(committer_.mu()) = false;  // one at a time
   bool stopping_ ABSL_GUARDED_BY(committer_.mu()) = false;
   bool asleep_ ABSL_GUARDED_BY(committer_.mu()) = false;  // for longer than an append allows
   CondVar wake_;
+  CondVar mark_free_;
   std::thread thread_;
 };
 

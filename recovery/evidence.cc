@@ -9,6 +9,8 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kTracedSegments = 2;  // at most half a segment is ever unsynced
+// For the same reason nothing can stand in more of those that were made ahead of need.
+constexpr size_t kTracedBehind = 2;
 constexpr int kViewAttempts = 5;
 
 class Gatherer {
@@ -21,7 +23,8 @@ class Gatherer {
     FromLinks();
     const size_t behind = layout_.chain_end;
     const size_t first = std::max(layout_.chain_begin, behind - std::min(behind, kTracedSegments));
-    for (size_t i = first; i < layout_.segments.size(); ++i) RETURN_IF_ERROR(Trace(i));
+    const size_t end = std::min(layout_.segments.size(), behind + kTracedBehind);
+    for (size_t i = first; i < end; ++i) RETURN_IF_ERROR(Trace(i));
     for (ChainSegment& segment : evidence_.chain) {
       if (const TracedSegment* traced = evidence_.Traced(segment.id); traced != nullptr) {
         segment.last_group = traced->trace.last_group();

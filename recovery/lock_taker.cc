@@ -37,14 +37,14 @@ StatusOr<std::unique_ptr<File>> LockTaker::Take(const std::string& name, OpenMod
   }
 }
 
-StatusOr<std::vector<std::unique_ptr<File>>> LockTaker::TakeSegments() {
+StatusOr<std::map<SegmentId, std::unique_ptr<File>>> LockTaker::TakeSegments() {
   ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage_));
-  std::vector<std::unique_ptr<File>> locks;
+  std::map<SegmentId, std::unique_ptr<File>> locks;
   const size_t count = std::min(names.segments.size(), kLockedSegments);
   for (size_t i = names.segments.size() - count; i < names.segments.size(); ++i) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> lock,
                      Take(SegmentFileName(names.segments[i]), OpenMode::kReadWrite));
-    locks.push_back(std::move(lock));
+    locks[names.segments[i]] = std::move(lock);
   }
   return locks;
 }

@@ -3,13 +3,14 @@
 // in flight.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "holdfast/clock.h"
 #include "journal/base/status.h"
+#include "journal/base/strong.h"
 #include "journal/io/storage.h"
 
 namespace holdfast {
@@ -24,7 +25,7 @@ class LockTaker {
   StatusOr<std::unique_ptr<File>> Take(const std::string& name, OpenMode mode);
   // The newest segments: a predecessor that was killed, or one that lives on behind a LOCK that
   // somebody removed, still has those locked that it writes.
-  StatusOr<std::vector<std::unique_ptr<File>>> TakeSegments();
+  StatusOr<std::map<SegmentId, std::unique_ptr<File>>> TakeSegments();
 
  private:
   void Pause();

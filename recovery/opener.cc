@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "journal/base/check.h"
+#include "journal/segment_set.h"
 #include "recovery/evidence.h"
 #include "recovery/lock_taker.h"
 #include "recovery/replayer.h"
@@ -18,6 +21,8 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kEpochMax = std::numeric_limits<uint32_t>::max();  // it is a field of batches
+// The newest segment, one ahead of need, and the reserve.
+constexpr size_t kSparesMax = 2 + SegmentSet::Options().reserve;
 constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
 
 // What stands before the new segment, and what may come in it.
@@ -60,10 +65,14 @@ class Opening {
   StatusOr<Continuation> Continue() const;
   Status BeginEpoch();
   Status Cut(const Continuation& next);
+  StatusOr<Segment> MakeNewest(const SegmentHeader& header);
+  Status GatherSpares();
   bool FreeReserve();
   Status Copy(SegmentWriter& writer);
   Status Settle();
   void Free(const Continuation& next);
+  void CutPredecessor(const Continuation& next);
+  void KeepBooks(const Continuation& next);
   void Warn(const std::string& line) const {
     if (options_.log != nullptr) options_.log->Log(LogLevel::kWarning, line);
   }
@@ -76,9 +85,10 @@ class Opening {
   Rng& rng_;
   const OpenerOptions& options_;
   const StateMachines& machines_;
-  std::vector<std::unique_ptr<File>> predecessor_locks_;
+  std::map<SegmentId, std::unique_ptr<File>> predecessor_locks_;
   StoreView view_;
   ReplayOutcome outcome_;
+  std::optional<uint64_t> predecessor_bytes_;  // on disk, if it was looked at
   OpenedStore opened_;
 };
 
@@ -194,10 +204,7 @@ Status Opening::BeginEpoch() {
 
 // Everything that counts from now on, in one segment under another name; its rename is the cut.
 Status Opening::Cut(const Continuation& next) {
-  // What the predecessor made ahead is nobody's, and on a full disk it is the room that this needs.
-  for (const std::string& spare : view_.layout.names.spares) {
-    RETURN_IF_ERROR(storage_.Remove(spare));
-  }
+  RETURN_IF_ERROR(GatherSpares());
   const StoreIdentity& identity = start().identity;
   start().life_counter = 1;
   const SegmentHeader header{
@@ -209,11 +216,7 @@ Status Opening::Cut(const Continuation& next) {
       .segment_bytes = next.segment_bytes,
       .epoch = identity.epoch,
       .created_ns = absl::ToUnixNanos(clock_.WallNow())};
-  StatusOr<Segment> prepared = PrepareSegment(storage_, header);
-  if (DetailOf(prepared.status()) == Detail::kDiskFull && FreeReserve()) {
-    prepared = PrepareSegment(storage_, header);
-  }
-  ASSIGN_OR_RETURN(start().active, std::move(prepared));
+  ASSIGN_OR_RETURN(start().active, MakeNewest(header));
 
   const Lsn last = outcome_.last;
   start().oldest = fresh() ? next.segment : view_.layout.oldest;
@@ -243,9 +246,60 @@ Status Opening::Cut(const Continuation& next) {
   return PublishSegment(storage_, start().active);
 }
 
+// From a spare file where there is one: on a full disk that is the room there is.
+StatusOr<Segment> Opening::MakeNewest(const SegmentHeader& header) {
+  std::vector<SegmentId>& spares = start().spares;
+  if (!spares.empty() && header.segment_bytes == options_.segment_bytes) {
+    const SegmentId spare = spares.back();
+    spares.pop_back();
+    return RecycleSegment(storage_, spare, header);
+  }
+  StatusOr<Segment> prepared = PrepareSegment(storage_, header);
+  if (DetailOf(prepared.status()) == Detail::kDiskFull && FreeReserve()) {
+    prepared = PrepareSegment(storage_, header);
+  }
+  return prepared;
+}
+
+// What the predecessor made ahead and never wrote to, and what it retired, is nobody's. As much of
+// it as the journal keeps anyway becomes spare files: they need no space, and no zeros.
+Status Opening::GatherSpares() {
+  std::vector<SegmentId>& spares = start().spares;
+  for (const std::string& name : view_.layout.names.spares) {
+    const SegmentId id = ParseSpareFileName(name);  // none: cut short while it was made
+    bool keep = false;
+    if (id && spares.size() < kSparesMax) {
+      ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                       storage_.OpenFile(name, OpenMode::kReadOnly));
+      ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+      keep = size == options_.segment_bytes;
+    }
+    if (keep) {
+      spares.push_back(id);
+    } else {
+      RETURN_IF_ERROR(storage_.Remove(name));
+    }
+  }
+  const size_t before = spares.size();
+  for (const SegmentFile& file : view_.layout.segments) {
+    if (spares.size() == kSparesMax) break;
+    if (file.state != SegmentState::kVoid || file.file_bytes != options_.segment_bytes) continue;
+    const TracedSegment* traced = view_.evidence->Traced(file.id);
+    const bool touched = traced != nullptr && traced->trace.stamped_end != 0;
+    if (touched || std::find(spares.begin(), spares.end(), file.id) != spares.end()) continue;
+    predecessor_locks_.erase(file.id);  // nothing is in flight: it was to be had
+    RETURN_IF_ERROR(storage_.Rename(file.name(), SpareFileName(file.id)));
+    spares.push_back(file.id);
+  }
+  // A name that could come back may not be a segment by then.
+  return spares.size() > before ? storage_.SyncFolder(kJournalFolder) : absl::OkStatus();
+}
+
 // Segments that the predecessor made ahead, or that are dead: no batch that is taken stands in one.
 bool Opening::FreeReserve() {
   bool freed = false;
+  for (const SegmentId spare : start().spares) freed |= storage_.Remove(SpareFileName(spare)).ok();
+  start().spares.clear();
   for (const SegmentFile& file : view_.layout.segments) {
     if (file.state != SegmentState::kChain) freed |= storage_.Remove(file.name()).ok();
   }
@@ -292,6 +346,11 @@ void Opening::Free(const Continuation& next) {
       Warn(fmt::format("{}: not needed any more, but: {}", file.name(), Message(removed)));
     }
   }
+  CutPredecessor(next);
+  KeepBooks(next);
+}
+
+void Opening::CutPredecessor(const Continuation& next) {
   const TracedSegment* predecessor =
       view_.evidence.has_value() ? view_.evidence->Traced(next.previous) : nullptr;
   if (predecessor == nullptr) return;
@@ -301,10 +360,31 @@ void Opening::Free(const Continuation& next) {
     ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                      storage_.OpenFile(SegmentFileName(next.previous), OpenMode::kReadWrite));
     ASSIGN_OR_RETURN(const uint64_t size, file->Size());
-    return size > end ? file->Truncate(end) : absl::OkStatus();
+    if (size > end) RETURN_IF_ERROR(file->Truncate(end));
+    predecessor_bytes_ = std::min(size, end);
+    return absl::OkStatus();
   }();
   if (!truncated.ok())
     Warn(fmt::format("{}: not cut short: {}", SegmentFileName(next.previous), Message(truncated)));
+}
+
+// The chain before the new segment, as the journal takes it over.
+void Opening::KeepBooks(const Continuation& next) {
+  const StoreLayout& layout = view_.layout;
+  for (size_t i = layout.chain_begin; i < layout.chain_end; ++i) {
+    const SegmentFile& file = layout.segments[i];
+    if (file.id >= next.segment) break;
+    SealedSegment sealed{
+        .segment = file.id, .last = {}, .file_bytes = file.file_bytes, .end = next.previous_end};
+    if (file.id == next.previous) {
+      sealed.last = next.previous_last;
+      sealed.file_bytes = predecessor_bytes_.value_or(file.file_bytes);
+    } else {
+      sealed.last = layout.segments[i + 1].link->previous_last_lsn;
+      sealed.end = RecordedEnd(layout, i);
+    }
+    start().sealed.push_back(sealed);
+  }
 }
 
 Status OutOfMemory(const Storage& storage) {

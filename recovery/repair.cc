@@ -160,7 +160,7 @@ class Repair {
     ASSIGN_OR_RETURN(const StoreNames names, ListStore(storage_));
     if (!names.store()) return NotFound("{}: no store here", storage_.display_path());
     ASSIGN_OR_RETURN(const std::unique_ptr<File> lock, locks.Take(kLockFile, OpenMode::kCreate));
-    ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<File>> segment_locks, locks.TakeSegments());
+    ASSIGN_OR_RETURN(const auto segment_locks, locks.TakeSegments());
     ASSIGN_OR_RETURN(found_, Find(storage_));
     RepairPlan plan = PlanOf(found_);
     if (plan.empty()) return plan;

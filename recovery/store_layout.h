@@ -10,13 +10,13 @@
 #include "journal/format/segment_header.h"
 #include "journal/io/storage.h"
 #include "journal/mark.h"
+#include "journal/segment.h"
 #include "recovery/survey.h"
 
 namespace holdfast {
 
 inline constexpr char kLockFile[] = "LOCK";
 inline constexpr char kQuarantinePrefix[] = "quarantine-";
-inline constexpr char kSparePrefix[] = "spare-";
 
 // The names in a directory, sorted by what they are.
 struct StoreNames {

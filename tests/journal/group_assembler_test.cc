@@ -13,8 +13,10 @@ class GroupAssemblerTest : public testing::Test {
   void SetUp() override {
     ASSERT_OK(storage_.MakeFolder(kJournalFolder));
     segments_ = std::make_unique<SegmentSet>(SegmentSet::Options{.segment_bytes = kSegmentBytesMin},
-                                             StoreIdentity{.salt = 7, .epoch = Epoch(2)}, Make(1),
-                                             kFirstGroupOffset, 1);
+                                             StoreIdentity{.salt = 7, .epoch = Epoch(2)},
+                                             SegmentSet::Start{.active = Make(1),
+                                                               .end = kFirstGroupOffset,
+                                                               .life_counter = 1});
     groups_ = std::make_unique<GroupAssembler>(*segments_, 8192);
   }
   Segment Make(uint64_t id) {
@@ -22,7 +24,7 @@ class GroupAssemblerTest : public testing::Test {
     header.segment = SegmentId(id);
     header.segment_bytes = kSegmentBytesMin;
     header.life = id;
-    StatusOr<Segment> made = SegmentSet::Make(storage_, header);
+    StatusOr<Segment> made = SegmentSet::Make(storage_, {.header = header, .spare = {}});
     CHECK_OK(made.status());
     return *std::move(made);
   }
@@ -77,7 +79,7 @@ TEST_F(GroupAssemblerTest, TheUnwrittenPlaceIsThatOfTheOldest) {
 TEST_F(GroupAssemblerTest, ALinkIsTheFirstGroupOfTheNextSegment) {
   Add(1);
   groups_->Close();
-  segments_->OnMade(Make(segments_->TakeNextHeader(absl::UnixEpoch()).segment.value()));
+  segments_->OnMade(Make(segments_->TakeNext(absl::UnixEpoch()).header.segment.value()));
   Link link;
   link.previous = SegmentId(1);
   link.previous_life = 1;

@@ -99,6 +99,11 @@ class LiveJournal {
     return values;
   }
 
+  JournalSpace Space() ABSL_LOCKS_EXCLUDED(mu_) {
+    MutexLock lock(journal_->sequencer());
+    return journal_->space();
+  }
+
   Journal& operator*() { return *journal_; }
   Journal* operator->() { return journal_.get(); }
   void Destroy() { journal_.reset(); }

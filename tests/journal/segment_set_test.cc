@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/sim/sim_storage.h"
 #include "tests/support/status_matchers.h"
@@ -21,22 +23,46 @@ class SegmentSetTest : public testing::Test {
     header.segment = SegmentId(1);
     header.segment_bytes = kBytes;
     header.life = 5;
-    StatusOr<Segment> first = SegmentSet::Make(storage_, header);
+    StatusOr<Segment> first = SegmentSet::Make(storage_, {.header = header, .spare = {}});
     ASSERT_OK(first);
-    set_ = std::make_unique<SegmentSet>(SegmentSet::Options{.segment_bytes = kBytes},
-                                        StoreIdentity{.salt = 7, .epoch = Epoch(2)},
-                                        *std::move(first), kFirstGroupOffset, /*life_counter=*/1);
+    set_ = std::make_unique<SegmentSet>(
+        SegmentSet::Options{.segment_bytes = kBytes}, StoreIdentity{.salt = 7, .epoch = Epoch(2)},
+        SegmentSet::Start{
+            .active = *std::move(first), .end = kFirstGroupOffset, .life_counter = 1});
   }
   SegmentHeader MakeNext() {
-    const SegmentHeader header = set_->TakeNextHeader(absl::UnixEpoch());
-    StatusOr<Segment> made = SegmentSet::Make(storage_, header);
+    const SegmentSet::Plan plan = set_->TakeNext(absl::UnixEpoch());
+    StatusOr<Segment> made = SegmentSet::Make(storage_, plan);
     CHECK_OK(made.status());
     set_->OnMade(*std::move(made));
-    return header;
+    return plan.header;
+  }
+  void MakeAll() {
+    while (set_->WantsNext(kNow)) MakeNext();
   }
   void FailNext() {
-    set_->TakeNextHeader(absl::UnixEpoch());
+    set_->TakeNext(absl::UnixEpoch());
     set_->OnShortage(Exhausted(Detail::kDiskFull, "full"), kNow);
+  }
+  void FillToHalf() { set_->Extend(set_->room() - kBytes / 2 + kBlockBytes); }
+  void Rotate() { set_->Rotate(Lsn(10 * set_->active().header.segment.value())); }
+  // As retirement does with the oldest sealed one.
+  void Retire() {
+    set_->ReleaseBelow(set_->active().header.segment);
+    const SegmentId oldest = set_->sealed().oldest().segment;
+    const bool as_spare = set_->WantsAsSpare();
+    CHECK_OK(as_spare ? storage_.Rename(SegmentFileName(oldest), SpareFileName(oldest))
+                      : storage_.Remove(SegmentFileName(oldest)));
+    set_->OnRetired(as_spare ? SegmentSet::Fate::kSpare : SegmentSet::Fate::kRemoved);
+  }
+  uint64_t BytesOnDisk() {
+    uint64_t bytes = 0;
+    const std::vector<std::string> names = *storage_.List(kJournalFolder);
+    for (const std::string& name : names) {
+      const std::string path = std::string(kJournalFolder) + "/" + name;
+      bytes += *(*storage_.OpenFile(path, OpenMode::kReadOnly))->Size();
+    }
+    return bytes;
   }
 
   SimStorage storage_;
@@ -49,7 +75,7 @@ TEST_F(SegmentSetTest, IdsFollowEachOtherAndLivesNeverRepeat) {
     const SegmentHeader header = MakeNext();
     EXPECT_EQ(header.segment, SegmentId(id));
     lives.insert(header.life);
-    set_->Rotate();
+    Rotate();
     EXPECT_EQ(set_->active().header.segment, SegmentId(id));
     EXPECT_EQ(set_->end(), kSegmentHeaderBytes);
   }
@@ -57,20 +83,26 @@ TEST_F(SegmentSetTest, IdsFollowEachOtherAndLivesNeverRepeat) {
 }
 
 TEST_F(SegmentSetTest, AFailedAttemptUsesUpItsLifeButNotItsId) {
-  const uint64_t failed = set_->TakeNextHeader(absl::UnixEpoch()).life;
+  const uint64_t failed = set_->TakeNext(absl::UnixEpoch()).header.life;
   set_->OnShortage(Exhausted(Detail::kDiskFull, "full"), kNow);
   const SegmentHeader next = MakeNext();
   EXPECT_EQ(next.segment, SegmentId(2));
   EXPECT_NE(next.life, failed);
 }
 
-TEST_F(SegmentSetTest, OneIsMadeAheadAndTwoOnceItRotates) {
-  EXPECT_TRUE(set_->WantsNext(kNow));
-  MakeNext();
+// An empty store does not take the space of a busy one.
+// Proves: G8
+TEST_F(SegmentSetTest, OneIsMadeAheadAndTheReserveOnceItRotatesOrSoonWill) {
+  MakeAll();
+  EXPECT_EQ(set_->prepared(), 1u);
+  set_->Extend(set_->room() - kBytes / 2);
   EXPECT_FALSE(set_->WantsNext(kNow));
-  set_->Rotate();
-  MakeNext();
-  EXPECT_TRUE(set_->WantsNext(kNow));
+  set_->Extend(kBlockBytes);
+  MakeAll();
+  EXPECT_EQ(set_->prepared(), 4u);
+  Rotate();
+  MakeAll();
+  EXPECT_EQ(set_->prepared(), 4u);
 }
 
 TEST_F(SegmentSetTest, AfterAFullDiskItTriesAgainWhenNeededAndNotTooOften) {
@@ -81,16 +113,38 @@ TEST_F(SegmentSetTest, AfterAFullDiskItTriesAgainWhenNeededAndNotTooOften) {
   EXPECT_TRUE(set_->WantsNext(kNow + absl::Milliseconds(100)));
 }
 
-// The last prepared room is for what shrinks the state.
+// The reserve is for what shrinks the state.
 // Proves: G8
 TEST_F(SegmentSetTest, TheReserveIsShortOnceNoMoreCanBeMade) {
-  MakeNext();
-  EXPECT_EQ(set_->reserve(/*rotating=*/true), SegmentSet::Reserve::kWhole);  // one may be made
-  set_->OnShortage(Exhausted(Detail::kDiskFull, "full"), kNow);
+  FillToHalf();
+  MakeAll();
+  EXPECT_EQ(set_->reserve(/*rotating=*/true), SegmentSet::Reserve::kWhole);
+  Rotate();
+  EXPECT_EQ(set_->prepared(), 3u);
+  EXPECT_EQ(set_->reserve(/*rotating=*/true), SegmentSet::Reserve::kUnknown);
+  FailNext();
   EXPECT_EQ(set_->reserve(/*rotating=*/false), SegmentSet::Reserve::kWhole);
   EXPECT_EQ(set_->reserve(/*rotating=*/true), SegmentSet::Reserve::kShort);
-  set_->Rotate();
+  Rotate();
   EXPECT_EQ(set_->reserve(/*rotating=*/false), SegmentSet::Reserve::kShort);
+}
+
+// One segment more does not let puts in to eat it at once.
+// Proves: G8
+TEST_F(SegmentSetTest, PutsWaitUntilTheReserveIsWholeAgain) {
+  FillToHalf();
+  MakeAll();
+  for (int i = 0; i < 4; ++i) Rotate();
+  FailNext();
+  for (int made = 1; made <= 3; ++made) {
+    EXPECT_EQ(set_->reserve(/*rotating=*/false), SegmentSet::Reserve::kShort) << made;
+    EXPECT_FALSE(set_->shortage().ok());
+    MakeNext();
+    // What worked once is tried again at once.
+    EXPECT_TRUE(set_->WantsNext(kNow));
+  }
+  EXPECT_OK(set_->shortage());
+  EXPECT_EQ(set_->reserve(/*rotating=*/false), SegmentSet::Reserve::kWhole);
 }
 
 TEST_F(SegmentSetTest, AnAttemptUnderWayIsWaitedForWhenRoomGetsShort) {
@@ -102,11 +156,100 @@ TEST_F(SegmentSetTest, AnAttemptUnderWayIsWaitedForWhenRoomGetsShort) {
 
 TEST_F(SegmentSetTest, FilesAreKeptUntilTheyAreLetGo) {
   MakeNext();
-  set_->Rotate();
+  Rotate();
   (void)set_->FileOf(SegmentId(1));
   set_->ReleaseBelow(SegmentId(2));
   (void)set_->FileOf(SegmentId(2));
   EXPECT_DEATH((void)set_->FileOf(SegmentId(1)), "let go");
+}
+
+TEST_F(SegmentSetTest, ASealedSegmentIsBookedWithItsEndAndItsLastRecord) {
+  MakeNext();
+  set_->Extend(2 * kBlockBytes);
+  const uint64_t end = set_->end();
+  Rotate();
+  EXPECT_EQ(set_->sealed().all(),
+            (std::vector<SealedSegment>{
+                {.segment = SegmentId(1), .last = Lsn(10), .file_bytes = kBytes, .end = end}}));
+}
+
+// What it says of the disk is what is there, whatever happened.
+TEST_F(SegmentSetTest, TheBytesOnDiskAreThoseOfTheFiles) {
+  FillToHalf();
+  EXPECT_EQ(set_->disk_bytes(), BytesOnDisk());
+  for (int i = 0; i < 12; ++i) {
+    MakeAll();
+    Rotate();
+    EXPECT_EQ(set_->disk_bytes(), BytesOnDisk());
+    if (i % 3 == 2) {
+      Retire();
+      Retire();
+    }
+    EXPECT_EQ(set_->disk_bytes(), BytesOnDisk());
+  }
+}
+
+// In a steady state no segment is written with zeros again.
+TEST_F(SegmentSetTest, ARetiredFileBecomesTheNextSegment) {
+  FillToHalf();
+  MakeAll();
+  Rotate();
+  MakeAll();
+  Retire();
+  EXPECT_EQ(set_->spares(), 1u);
+  for (int i = 0; i < 20; ++i) {
+    Rotate();
+    const SegmentSet::Plan plan = set_->TakeNext(absl::UnixEpoch());
+    EXPECT_TRUE(plan.spare);
+    StatusOr<Segment> made = SegmentSet::Make(storage_, plan);
+    ASSERT_OK(made);
+    set_->OnMade(*std::move(made));
+    EXPECT_FALSE(set_->WantsNext(kNow));
+    Retire();
+    EXPECT_EQ(set_->disk_bytes(), BytesOnDisk());
+  }
+}
+
+TEST_F(SegmentSetTest, NoMoreFilesAreKeptThanWillBeUsed) {
+  FillToHalf();
+  for (int i = 0; i < 6; ++i) {
+    MakeAll();
+    Rotate();
+  }
+  MakeAll();
+  while (!set_->sealed().empty()) Retire();
+  EXPECT_EQ(set_->spares(), 2u);
+  EXPECT_EQ(set_->disk_bytes(), BytesOnDisk());
+}
+
+// A file that is smaller than the segments of this journal (a predecessor's, cut short) is of no
+// use.
+TEST_F(SegmentSetTest, OnlyAFileOfTheRightSizeIsUsedAgain) {
+  StatusOr<Segment> active =
+      SegmentSet::Make(storage_, {.header = {.segment = SegmentId(9), .life = 1, .segment_bytes = kBytes},
+                                  .spare = {}});
+  ASSERT_OK(active);
+  const SegmentSet set({.segment_bytes = kBytes}, StoreIdentity{.salt = 7, .epoch = Epoch(2)},
+                       {.active = *std::move(active),
+                        .end = kFirstGroupOffset,
+                        .life_counter = 1,
+                        .sealed = {{.segment = SegmentId(8), .file_bytes = kBytes / 2}}});
+  EXPECT_FALSE(set.WantsAsSpare());
+  EXPECT_EQ(set.disk_bytes(), kBytes / 2 + kBytes);
+}
+
+// On a full disk a spare file is as good as space.
+// Proves: G8
+TEST_F(SegmentSetTest, ASpareFileIsUsedAlthoughTheDiskIsFull) {
+  FillToHalf();
+  MakeAll();
+  Rotate();
+  FailNext();
+  EXPECT_FALSE(set_->WantsNext(kNow));
+  Retire();
+  EXPECT_TRUE(set_->WantsNext(kNow));
+  MakeNext();
+  EXPECT_OK(set_->shortage());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "bench/machine.h"
 #include "bench/pending_bench.h"
+#include "bench/recovery_report.h"
 #include "bench/stores_bench.h"
 #include "bench/stores_report.h"
 
@@ -22,6 +23,7 @@ constexpr int kExitUsageOrIo = 3;
 struct CommandLine {
   StoresOptions stores;
   PendingOptions pending;
+  RecoveryOptions recovery;
   std::string directory = "holdfast-bench.data";
   IoBackend io = IoBackend::kAuto;
   bool json = false;
@@ -45,6 +47,49 @@ int RunPending(const CommandLine& line) {
   fmt::print("{}", line.json ? PendingJson(*report, line.pending)
                              : PendingMarkdown(*report, line.pending));
   return report->found == line.pending.count && report->intact == line.pending.count ? 0 : 2;
+}
+
+int RunRecovery(const CommandLine& line, const RunFacts& facts) {
+  const StatusOr<RecoveryReport> report = RunRecoveryBench(line.recovery);
+  if (!report.ok()) return Fail(report.status());
+  fmt::print("{}", line.json ? RecoveryJson(*report, line.recovery, facts)
+                             : RecoveryMarkdown(*report, line.recovery, facts));
+  return report->intact() ? 0 : 2;
+}
+
+CLI::App* AddRecovery(CLI::App& app, RecoveryOptions& recovery, std::string& peers) {
+  CLI::App* command = app.add_subcommand(
+      "recovery", "opening a store whose process was killed, cold, beside RocksDB and LMDB");
+  command->add_option("--live", recovery.plan.live, "deliveries that are live at the end")
+      ->capture_default_str();
+  command->add_option("--cycles", recovery.plan.cycles, "deliveries put in all")
+      ->capture_default_str();
+  command->add_option("--event-bytes", recovery.plan.event_bytes, "size of each event")
+      ->capture_default_str();
+  const std::map<std::string, RemovalOrder> orders = {{"fifo", RemovalOrder::kFifo},
+                                                      {"random", RemovalOrder::kRandom}};
+  command
+      ->add_option("--order", recovery.plan.order,
+                   "which one a cycle removes: fifo (the oldest, the default) or random")
+      ->transform(CLI::CheckedTransformer(orders));
+  command->add_option("--rounds", recovery.rounds, "the median of this many is reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000));
+  command
+      ->add_option("--peers", peers,
+                   "auto: those whose libraries were found when this was built; or none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "none"}));
+  command->footer(
+      "Examples:\n"
+      "  holdfast-bench recovery --dir /mnt/disk/bench\n"
+      "      1 million live of 5 million cycles: 4 GB of disk, about five minutes with both peers\n"
+      "  holdfast-bench recovery --live 100000 --cycles 500000 --rounds 1 --peers none\n"
+      "      Holdfast alone, in seconds\n"
+      "  holdfast-bench recovery --order random --json >>recovery.jsonl\n"
+      "      what is live lies all over the journal\n"
+      "Exit code 2: a store did not give back what was put into it.");
+  return command;
 }
 
 std::string Join(int count, char** words) {
@@ -85,6 +130,9 @@ int Main(int count, char** words) {
   pending->add_option("--count", line.pending.count, "deliveries")->capture_default_str();
   pending->add_option("--event-bytes", line.pending.event_bytes, "size of each event")
       ->capture_default_str();
+  std::string peers = "auto";
+  CLI::App* recovery = AddRecovery(app, line.recovery, peers);
+  add_common(recovery);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
@@ -94,13 +142,15 @@ int Main(int count, char** words) {
   std::error_code error;
   std::filesystem::create_directories(line.directory, error);
   if (error) return Fail(Unavailable(Detail::kIo, "{}: {}", line.directory, error.message()));
-  line.stores.directory = line.pending.directory = line.directory;
-  line.stores.io = line.pending.io = line.io;
+  line.stores.directory = line.pending.directory = line.recovery.directory = line.directory;
+  line.stores.io = line.pending.io = line.recovery.io = line.io;
+  line.recovery.peers = peers == "auto";
   line.stores.batched = cases != "synced";
   line.stores.synced = cases != "batched";
   const RunFacts facts{.machine = DescribeMachine(line.directory),
                        .command_line = Join(count, words)};
-  return stores->parsed() ? RunStores(line, facts) : RunPending(line);
+  if (stores->parsed()) return RunStores(line, facts);
+  return recovery->parsed() ? RunRecovery(line, facts) : RunPending(line);
 }
 
 }  // namespace

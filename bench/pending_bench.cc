@@ -1,19 +1,14 @@
 #include "bench/pending_bench.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <vector>
 
+#include "bench/child_process.h"
 #include "bench/progress.h"
 #include "bench/stopwatch.h"
 #include "bench/workload.h"
@@ -23,15 +18,6 @@
 
 namespace holdfast::bench {
 namespace {
-
-// A line of /proc/self/status in bytes: "VmRSS", "VmHWM".
-uint64_t MemoryBytes(const std::string& field) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(field + ":")) return std::stoull(line.substr(field.size() + 1)) * 1024;
-  }
-  return 0;
-}
 
 // The bytes of an event are a function of its number, so that nothing has to be kept to check them.
 void FillEvent(uint64_t number, uint64_t bytes, std::string& event) {
@@ -109,34 +95,6 @@ StatusOr<Read> ReadAll(const PendingOptions& options) {
   read.resident_peak = MemoryBytes("VmHWM");
   RETURN_IF_ERROR(engine->Close());
   return read;
-}
-
-// Runs `work` in a child process and hands its result over; then the child is killed, whatever it
-// does.
-template <typename Result, typename Work>
-StatusOr<Result> InChild(const Work& work) {
-  int ends[2];
-  if (pipe(ends) != 0) return Unavailable(Detail::kIo, "pipe: errno {}", errno);
-  const pid_t child = fork();
-  if (child < 0) return Unavailable(Detail::kIo, "fork: errno {}", errno);
-  if (child == 0) {
-    close(ends[0]);
-    StatusOr<Result> result = work();
-    if (!result.ok()) {
-      fmt::print(stderr, "{}\n", result.status().ToString());
-      _exit(1);
-    }
-    if (write(ends[1], &*result, sizeof(Result)) != sizeof(Result)) _exit(1);
-    for (;;) pause();
-  }
-  close(ends[1]);
-  Result result;
-  const ssize_t count = read(ends[0], &result, sizeof result);
-  close(ends[0]);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  if (count != sizeof result) return Unavailable(Detail::kNone, "a child process ended early");
-  return result;
 }
 
 double Megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }

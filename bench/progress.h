@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 namespace holdfast::bench {
@@ -20,13 +22,21 @@ class Progress {
 
   void Step(std::string_view what) {
     ++step_;
+    what_ = what;
     if (shown_) fmt::print(stderr, "\r\033[K[{}/{}] {}", step_, steps_, what);
+  }
+  // How far this step is. A child process may say so in the name of its parent.
+  void Part(uint64_t done, uint64_t all) const {
+    if (shown_) {
+      fmt::print(stderr, "\r\033[K[{}/{}] {}: {} %", step_, steps_, what_, 100 * done / all);
+    }
   }
 
  private:
   const int steps_;
   const bool shown_;
   int step_ = 0;
+  std::string what_;
 };
 
 }  // namespace holdfast::bench

@@ -18,15 +18,6 @@ std::string Micros(double micros) {
   return micros >= 100 ? fmt::format("{:.0f}", micros) : fmt::format("{:.2g}", micros);
 }
 
-void AddFacts(const RunFacts& facts, const StoresReport& report, std::string& out) {
-  const Machine& machine = facts.machine;
-  fmt::format_to(std::back_inserter(out),
-                 "- machine: {}, {}; {}\n- directory: {}; journal I/O: {}\n- build: {}, commit {}\n"
-                 "- command: `{}`\n\n",
-                 machine.cpu, machine.memory, machine.kernel, machine.file_system, report.io,
-                 machine.compiler, machine.commit, facts.command_line);
-}
-
 void AddTable(const StoresReport& report, bool batched, std::string& out) {
   out +=
       "| callers | on | cycles/s | x floor | x in memory | p50 µs | p99 µs | p99.9 µs "
@@ -102,8 +93,7 @@ std::vector<Target> TargetsOf(const StoresReport& report) {
 }
 
 std::string StoresMarkdown(const StoresReport& report, const RunFacts& facts) {
-  std::string out = "# holdfast-bench stores\n\n";
-  AddFacts(facts, report, out);
+  std::string out = "# holdfast-bench stores\n\n" + FactsMarkdown(facts, report.io);
   out +=
       "A cycle puts a new delivery (event of 256 B), removes an earlier one and moves its offset "
       "on, "
@@ -122,32 +112,12 @@ std::string StoresMarkdown(const StoresReport& report, const RunFacts& facts) {
       "The device alone: a durable overwrite of 4 KiB takes {:.0f} µs (p50, median of {} "
       "measurements over the run).\n\n",
       Median(device), device.size());
-  out +=
-      "## Ratios that this version is built to\n\n| what | measured | target | "
-      "|\n|---|---|---|---|\n";
-  for (const Target& target : TargetsOf(report)) {
-    fmt::format_to(std::back_inserter(out), "| {} | {:.2f} | {} {} | {} |\n", target.what,
-                   target.measured, target.at_least ? ">=" : "<=", target.bound,
-                   target.met() ? "met" : "missed");
-  }
+  out += TargetsMarkdown(TargetsOf(report));
   return out;
 }
 
 std::string StoresJson(const StoresReport& report, const RunFacts& facts) {
-  std::string out;
-  JsonWriter(out)
-      .BeginObject()
-      .Field("kind", "run")
-      .Field("cpu", facts.machine.cpu)
-      .Field("memory", facts.machine.memory)
-      .Field("kernel", facts.machine.kernel)
-      .Field("file_system", facts.machine.file_system)
-      .Field("compiler", facts.machine.compiler)
-      .Field("commit", facts.machine.commit)
-      .Field("io", report.io)
-      .Field("command", facts.command_line)
-      .EndObject();
-  out += '\n';
+  std::string out = FactsJson(facts, report.io);
   for (const StoresCase& measured : report.cases) {
     for (const auto& [kind, samples] : measured.subjects) {
       JsonWriter json(out);
@@ -165,18 +135,7 @@ std::string StoresJson(const StoresReport& report, const RunFacts& facts) {
       out += '\n';
     }
   }
-  for (const Target& target : TargetsOf(report)) {
-    JsonWriter(out)
-        .BeginObject()
-        .Field("kind", "target")
-        .Field("what", target.what)
-        .Field("measured", target.measured)
-        .Field(target.at_least ? "at_least" : "at_most", target.bound)
-        .Field("met", target.met())
-        .EndObject();
-    out += '\n';
-  }
-  return out;
+  return out + TargetsJson(TargetsOf(report));
 }
 
 }  // namespace holdfast::bench

@@ -5,24 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine.h"
+#include "bench/run_facts.h"
 #include "bench/stores_bench.h"
 
 namespace holdfast::bench {
 
-struct RunFacts {
-  Machine machine;
-  std::string command_line;
-};
-
-// A line of the list of targets: `measured` is a ratio inside the run.
-struct Target {
-  std::string what;
-  double measured = 0;
-  bool at_least = true;  // else at most
-  double bound = 0;
-  bool met() const { return at_least ? measured >= bound : measured <= bound; }
-};
 std::vector<Target> TargetsOf(const StoresReport& report);
 
 std::string StoresMarkdown(const StoresReport& report, const RunFacts& facts);

@@ -87,8 +87,7 @@ StatusOr<RecoverySample> Measure(const RecoveryKind& kind, const RecoverySetup& 
                         .expected = filled.expected};
   progress.Step(kind.name + ": killed; opening and reading with a cold page cache");
   ASSIGN_OR_RETURN(sample.cached_bytes, DropPageCache(setup.directory));
-  ASSIGN_OR_RETURN(const Opened opened,
-                   InChild<Opened>([&] { return OpenAndRead(kind, setup); }));
+  ASSIGN_OR_RETURN(const Opened opened, InChild<Opened>([&] { return OpenAndRead(kind, setup); }));
   sample.open_seconds = opened.open_seconds;
   sample.all_seconds = opened.all_seconds;
   sample.open_cpu_seconds = opened.open_cpu;
@@ -130,13 +129,13 @@ Status CheckOptions(const RecoveryOptions& options) {
 
 }  // namespace
 
-double RecoveredStore::Middle(double RecoverySample::*figure) const {
+double RecoveredStore::Middle(double RecoverySample::* figure) const {
   std::vector<double> values;
   for (const RecoverySample& sample : rounds) values.push_back(sample.*figure);
   return Median(values);
 }
 
-double RecoveredStore::Middle(uint64_t RecoverySample::*figure) const {
+double RecoveredStore::Middle(uint64_t RecoverySample::* figure) const {
   std::vector<double> values;
   for (const RecoverySample& sample : rounds) values.push_back(static_cast<double>(sample.*figure));
   return Median(values);
@@ -180,9 +179,8 @@ StatusOr<RecoveryReport> RunRecoveryBench(const RecoveryOptions& options) {
   Progress progress(options.rounds * static_cast<int>(kinds.size()) * 2);
   for (int round = 0; round < options.rounds; ++round) {
     for (size_t index = 0; index < kinds.size(); ++index) {
-      ASSIGN_OR_RETURN(
-          const RecoverySample sample,
-          Measure(kinds[index], setup, options.plan, /*raw=*/index == 0, progress));
+      ASSIGN_OR_RETURN(const RecoverySample sample,
+                       Measure(kinds[index], setup, options.plan, /*raw=*/index == 0, progress));
       report.stores[index].rounds.push_back(sample);
     }
   }

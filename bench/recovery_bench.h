@@ -22,8 +22,8 @@ struct RecoveryOptions {
 
 // One store, filled, killed, opened and read once.
 struct RecoverySample {
-  double fill_seconds = 0;  // until the last cycle was confirmed
-  uint64_t disk_bytes = 0;  // allocated, after the kill
+  double fill_seconds = 0;    // until the last cycle was confirmed
+  uint64_t disk_bytes = 0;    // allocated, after the kill
   uint64_t cached_bytes = 0;  // still in the page cache when it was opened; should be none
   double open_seconds = 0;
   double all_seconds = 0;  // the open, and reading all payloads
@@ -45,8 +45,8 @@ struct RecoveredStore {
   std::vector<RecoverySample> rounds;
 
   // The median over the rounds.
-  double Middle(double RecoverySample::*figure) const;
-  double Middle(uint64_t RecoverySample::*figure) const;
+  double Middle(double RecoverySample::* figure) const;
+  double Middle(uint64_t RecoverySample::* figure) const;
 };
 
 struct RecoveryReport {

@@ -16,7 +16,7 @@ double Mega(double bytes) { return bytes * kMega; }
 
 // Median over the rounds of this store's figure against the other's in the same round.
 double Against(const RecoveredStore& store, const RecoveredStore& other,
-               double RecoverySample::*figure) {
+               double RecoverySample::* figure) {
   std::vector<double> ratios;
   for (size_t round = 0; round < std::min(store.rounds.size(), other.rounds.size()); ++round) {
     ratios.push_back(store.rounds[round].*figure / other.rounds[round].*figure);

@@ -27,7 +27,8 @@ void FillJsonEvent(uint64_t number, uint64_t bytes, std::string& event) {
   static constexpr size_t kTextsOfWord = 10;  // of 6 bits each
   event.clear();
   fmt::format_to(std::back_inserter(event),
-                 R"({{"specversion":"1.0","type":"orders.created","id":"{:016x}","data":")", number);
+                 R"({{"specversion":"1.0","type":"orders.created","id":"{:016x}","data":")",
+                 number);
   SeededRng rng(number);
   while (event.size() + 2 < bytes) {
     uint64_t word = rng.Next();

@@ -1,5 +1,5 @@
-// The cycles that fill a store of the recovery benchmark, and what is live after them: every byte is
-// a function of its number, so that nothing has to be kept to check what comes back.
+// The cycles that fill a store of the recovery benchmark, and what is live after them: every byte
+// is a function of its number, so that nothing has to be kept to check what comes back.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ namespace holdfast::bench {
 namespace {
 
 Status FromRocks(const rocksdb::Status& status) {
-  return status.ok() ? absl::OkStatus() : Unavailable(Detail::kIo, "RocksDB: {}", status.ToString());
+  return status.ok() ? absl::OkStatus()
+                     : Unavailable(Detail::kIo, "RocksDB: {}", status.ToString());
 }
 
 class RocksDbStore final : public RecoveryStore {

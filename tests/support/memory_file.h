@@ -1,5 +1,5 @@
-// A file in memory that several threads may read at a time, for tests of who reads it how: it counts,
-// fails where it is told to, and can hold reads back.
+// A file in memory that several threads may read at a time, for tests of who reads it how: it
+// counts, fails where it is told to, and can hold reads back.
 #pragma once
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "bench/backlog_bench.h"
 #include "bench/machine.h"
 #include "bench/pending_bench.h"
 #include "bench/recovery_report.h"
@@ -24,6 +25,7 @@ struct CommandLine {
   StoresOptions stores;
   PendingOptions pending;
   RecoveryOptions recovery;
+  BacklogOptions backlog;
   std::string directory = "holdfast-bench.data";
   IoBackend io = IoBackend::kAuto;
   bool json = false;
@@ -47,6 +49,36 @@ int RunPending(const CommandLine& line) {
   fmt::print("{}", line.json ? PendingJson(*report, line.pending)
                              : PendingMarkdown(*report, line.pending));
   return report->found == line.pending.count && report->intact == line.pending.count ? 0 : 2;
+}
+
+int RunBacklog(const CommandLine& line, const RunFacts& facts) {
+  const StatusOr<BacklogReport> report = RunBacklogBench(line.backlog);
+  if (!report.ok()) return Fail(report.status());
+  fmt::print("{}", line.json ? BacklogJson(*report, line.backlog, facts)
+                             : BacklogMarkdown(*report, line.backlog, facts));
+  return report->found == BacklogExpected(line.backlog) ? 0 : 2;
+}
+
+CLI::App* AddBacklog(CLI::App& app, BacklogOptions& backlog) {
+  CLI::App* command = app.add_subcommand(
+      "backlog", "many deliveries that stay pending, and a flow of short-lived ones beside them");
+  command->add_option("--pending", backlog.pending, "deliveries that stay")->capture_default_str();
+  command->add_option("--event-bytes", backlog.event_bytes, "size of each event")
+      ->capture_default_str();
+  command->add_option("--seconds", backlog.seconds, "of each turn of the flow")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 3'600.0));
+  command->add_option("--turns", backlog.turns, "of the flow beside the backlog")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  command->footer(
+      "Examples:\n"
+      "  holdfast-bench backlog --dir /mnt/disk/bench\n"
+      "      a million pending: a minute\n"
+      "  holdfast-bench backlog --pending 10000000 --turns 20\n"
+      "      what the targets are meant for: 17 GB of disk and 1 GB of memory\n"
+      "Exit code 2: another number of deliveries was pending at the end than should be.");
+  return command;
 }
 
 int RunRecovery(const CommandLine& line, const RunFacts& facts) {
@@ -133,6 +165,8 @@ int Main(int count, char** words) {
   std::string peers = "auto";
   CLI::App* recovery = AddRecovery(app, line.recovery, peers);
   add_common(recovery);
+  CLI::App* backlog = AddBacklog(app, line.backlog);
+  add_common(backlog);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
@@ -142,14 +176,16 @@ int Main(int count, char** words) {
   std::error_code error;
   std::filesystem::create_directories(line.directory, error);
   if (error) return Fail(Unavailable(Detail::kIo, "{}: {}", line.directory, error.message()));
-  line.stores.directory = line.pending.directory = line.recovery.directory = line.directory;
-  line.stores.io = line.pending.io = line.recovery.io = line.io;
+  line.stores.directory = line.pending.directory = line.directory;
+  line.recovery.directory = line.backlog.directory = line.directory;
+  line.stores.io = line.pending.io = line.recovery.io = line.backlog.io = line.io;
   line.recovery.peers = peers == "auto";
   line.stores.batched = cases != "synced";
   line.stores.synced = cases != "batched";
   const RunFacts facts{.machine = DescribeMachine(line.directory),
                        .command_line = Join(count, words)};
   if (stores->parsed()) return RunStores(line, facts);
+  if (backlog->parsed()) return RunBacklog(line, facts);
   return recovery->parsed() ? RunRecovery(line, facts) : RunPending(line);
 }
 

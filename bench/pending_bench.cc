@@ -11,7 +11,7 @@
 #include "bench/child_process.h"
 #include "bench/progress.h"
 #include "bench/stopwatch.h"
-#include "bench/workload.h"
+#include "bench/cycle_maker.h"
 #include "holdfast/engine.h"
 #include "journal/base/json.h"
 #include "journal/base/seeded_rng.h"

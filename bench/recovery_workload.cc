@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bench/workload.h"
+#include "bench/cycle_maker.h"
 #include "journal/base/checksum.h"
 #include "journal/base/seeded_rng.h"
 

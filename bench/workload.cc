@@ -7,69 +7,24 @@
 #include <thread>
 #include <vector>
 
+#include "bench/cycle_maker.h"
 #include "bench/stopwatch.h"
 #include "journal/base/mutex.h"
 
 namespace holdfast::bench {
 namespace {
 
-constexpr size_t kIdBytes = 40;
 constexpr uint64_t kSampleEvery = 16;  // of unwaited cycles: reading the clock costs a tenth of one
-
-void PutHex(uint64_t value, char* at, size_t digits) {
-  for (size_t index = digits; index-- > 0; value >>= 4) at[index] = "0123456789abcdef"[value & 15];
-}
-
-// As long as the ids of the engine, and as quick to make: <boot epoch>-<salt>-<sequence>.
-void WriteId(int thread, uint64_t sequence, std::string& id) {
-  id.resize(kIdBytes, '-');
-  PutHex(1, id.data(), 8);
-  PutHex(0x9e3779b97f4a7c15 + static_cast<uint64_t>(thread), id.data() + 9, 16);
-  PutHex(sequence, id.data() + 26, 14);
-}
-
-// The cycles of one thread, in order.
-class CycleMaker {
- public:
-  explicit CycleMaker(int thread) : thread_(thread) {
-    key_ = {
-        .topic = "orders.created", .client = "billing-" + std::to_string(thread), .partition = 3};
-    put_.topic = key_.topic;
-    put_.client = key_.client;
-    put_.partition = key_.partition;
-    put_.epoch = 1;
-    put_.due = absl::Seconds(30);
-    put_.created = absl::FromUnixSeconds(1'790'000'000);
-    put_.event.assign(kEventBytes, 'e');
-  }
-
-  Commit RunOn(Subject& subject) {
-    WriteId(thread_, sequence_, put_.id);
-    WriteId(thread_, sequence_ - kPendingOfThread, remove_id_);
-    put_.offset = sequence_;
-    PutHex(sequence_, put_.event.data(), 16);
-    const uint64_t next = sequence_ < kPendingOfThread ? 0 : sequence_ - kPendingOfThread + 1;
-    ++sequence_;
-    return subject.Run({.put = put_, .remove_id = remove_id_, .offset = key_, .next = next});
-  }
-
- private:
-  const int thread_;
-  uint64_t sequence_ = 0;
-  Delivery put_;
-  std::string remove_id_;
-  OffsetKey key_;
-};
 
 // One thread of a run. What Then() brings arrives on another thread, hence the lock.
 class Worker {
  public:
   Worker(Subject& subject, int thread, const std::atomic<bool>& stop)
-      : subject_(subject), stop_(stop), cycles_(thread) {}
+      : subject_(subject), stop_(stop), cycles_(thread, kPendingOfThread, kEventBytes) {}
 
   void Prepare() {
     Commit last;
-    for (uint64_t count = 0; count < kPendingOfThread; ++count) last = cycles_.RunOn(subject_);
+    for (uint64_t count = 0; count < kPendingOfThread; ++count) last = subject_.Run(cycles_.Next());
     Note(last.Wait());
   }
 
@@ -78,7 +33,7 @@ class Worker {
     while (!stop_.load(std::memory_order_relaxed)) {
       const bool sampled = count_ % kSampleEvery == 0;
       const int64_t begin = sampled ? NowNanos() : 0;
-      last = cycles_.RunOn(subject_);
+      last = subject_.Run(cycles_.Next());
       if (sampled) latency_.Add(NowNanos() - begin);
       ++count_;
       if (!last.refused().ok()) break;
@@ -89,7 +44,7 @@ class Worker {
   void RunBlocked() {
     while (!stop_.load(std::memory_order_relaxed)) {
       const int64_t begin = NowNanos();
-      const Status status = cycles_.RunOn(subject_).Wait();
+      const Status status = subject_.Run(cycles_.Next()).Wait();
       latency_.Add(NowNanos() - begin);
       ++count_;
       if (!status.ok()) {
@@ -108,7 +63,7 @@ class Worker {
         ++out_;
       }
       const int64_t begin = NowNanos();
-      cycles_.RunOn(subject_).Then([this, begin](Status status) { Arrive(begin, status); });
+      subject_.Run(cycles_.Next()).Then([this, begin](Status status) { Arrive(begin, status); });
       ++count_;
     }
     MutexLock lock(mu_);
@@ -204,12 +159,6 @@ StatusOr<WorkloadResult> RunWorkload(Subject& subject, const WorkloadPlan& plan)
     result.latency.Merge(worker->latency());
   }
   return result;
-}
-
-std::string MakeDeliveryId(int thread, uint64_t sequence) {
-  std::string id;
-  WriteId(thread, sequence, id);
-  return id;
 }
 
 }  // namespace holdfast::bench

@@ -42,7 +42,4 @@ struct WorkloadResult {
 // deliveries before the clock starts. Errors: the first that a cycle or a confirmation met
 StatusOr<WorkloadResult> RunWorkload(Subject& subject, const WorkloadPlan& plan);
 
-// The delivery of number `sequence` of thread `thread`: every byte is a function of the two.
-std::string MakeDeliveryId(int thread, uint64_t sequence);
-
 }  // namespace holdfast::bench

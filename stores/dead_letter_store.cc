@@ -218,7 +218,7 @@ void JournalDeadLetterStore::Reset() {
   newest_ = Lsn();
 }
 
-Verdict JournalDeadLetterStore::Judge(const RawRecord& record, const JudgeContext& context) {
+Judgement JournalDeadLetterStore::Judge(const RawRecord& record, const JudgeContext& context) {
   payloads_.sequencer().AssertHeld();
   Decoder in(record.fields);
   const std::string_view id = in.Bytes();
@@ -233,10 +233,10 @@ Verdict JournalDeadLetterStore::Judge(const RawRecord& record, const JudgeContex
   switch (type) {
     case RecordType::kDeadLetter:
       if (live) {  // The first one wins.
-        return Verdict::Drop(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn);
+        return Judgement::Drop(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn);
       }
       if (index.full()) {
-        return Verdict::Refuse(
+        return Judgement::Refuse(
             Lsn(), Exhausted(Detail::kLimit, "{} dead letters are kept, no more fit the index",
                              index.size()));
       }
@@ -244,22 +244,22 @@ Verdict JournalDeadLetterStore::Judge(const RawRecord& record, const JudgeContex
     case RecordType::kDeadLetterRedriven: {
       (void)in.Bytes();  // The new id.
       const uint64_t replays = in.Varint();
-      if (!live) return Verdict::Refuse(removal, NotFound("no dead letter of this id"));
+      if (!live) return Judgement::Refuse(removal, NotFound("no dead letter of this id"));
       // A redrive is alone with its put, so the count stands in the index.
       if (replays != uint64_t{index.Get(slot).attempt} + 1) {
-        return Verdict::Refuse(Lsn(), MakeStatus(StatusCode::kAborted, Detail::kConflict,
+        return Judgement::Refuse(Lsn(), MakeStatus(StatusCode::kAborted, Detail::kConflict,
                                                  "the dead letter was redriven meanwhile"));
       }
-      return Verdict::Admit();
+      return Judgement::Admit();
     }
     default:
-      if (!live) return Verdict::Drop(removal);
+      if (!live) return Judgement::Drop(removal);
       break;
   }
   if (!context.alone) {
     context.overlay.Set(kDeadLetter, id, {.live = type == RecordType::kDeadLetter});
   }
-  return Verdict::Admit();
+  return Judgement::Admit();
 }
 
 }  // namespace holdfast

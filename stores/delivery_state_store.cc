@@ -186,7 +186,7 @@ void JournalDeliveryStateStore::Reset() {
   newest_ = Lsn();
 }
 
-Verdict JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeContext& context) {
+Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeContext& context) {
   payloads_.sequencer().AssertHeld();
   Decoder in(record.fields);
   const std::string_view id = in.Bytes();
@@ -205,26 +205,26 @@ Verdict JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeCon
   switch (type) {
     case RecordType::kDeliveryPut:
       if (context.put_must_be_new && live) {
-        return Verdict::Refuse(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn,
+        return Judgement::Refuse(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn,
                                AlreadyExists("a delivery of this id is in flight"));
       }
       if (index.full()) {
-        return Verdict::Refuse(
+        return Judgement::Refuse(
             Lsn(), Exhausted(Detail::kLimit, "{} deliveries are in flight, no more fit the index",
                              index.size()));
       }
       break;
     case RecordType::kDeliveryReschedule:
-      if (!live) return Verdict::Refuse(removal, NotFound("no live delivery of this id"));
-      return Verdict::Admit();  // Nothing that a later record of the batch asks for changes.
+      if (!live) return Judgement::Refuse(removal, NotFound("no live delivery of this id"));
+      return Judgement::Admit();  // Nothing that a later record of the batch asks for changes.
     default:
-      if (!live) return Verdict::Drop(removal);
+      if (!live) return Judgement::Drop(removal);
       break;
   }
   if (!context.alone) {
     context.overlay.Set(kDelivery, id, {.live = type == RecordType::kDeliveryPut});
   }
-  return Verdict::Admit();
+  return Judgement::Admit();
 }
 
 void JournalDeliveryStateStore::OnAppended(const BatchDraft& draft, Lsn first) {

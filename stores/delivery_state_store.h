@@ -43,7 +43,7 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const override;
   Status LoadSnapshot(ByteView entries, uint64_t expected) override;
   void Reset() override;
-  Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
+  Judgement Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft& draft, Lsn first) override;
 
   // Adds what the cache did to `stats`.

@@ -355,7 +355,7 @@ void JournalOffsetStore::Release(const Basis& basis) {
   if (basis.lsn) live_.Remove(SegmentId(basis.segment), basis.bytes);
 }
 
-Verdict JournalOffsetStore::Judge(const RawRecord& record, const JudgeContext& context) {
+Judgement JournalOffsetStore::Judge(const RawRecord& record, const JudgeContext& context) {
   sequencer_.AssertHeld();
   switch (static_cast<RecordType>(record.header.type)) {
     case RecordType::kOffsetAdvance:
@@ -367,7 +367,7 @@ Verdict JournalOffsetStore::Judge(const RawRecord& record, const JudgeContext& c
   }
 }
 
-Verdict JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeContext& context) {
+Judgement JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeContext& context) {
   Decoder in(record.fields);
   PositionKeyView key;
   key.topic = in.Bytes();
@@ -381,20 +381,20 @@ Verdict JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeCon
   if (pending != nullptr) {
     if (pending->live &&
         std::tie(incarnation, next) <= std::tie(pending->values[0], pending->values[1])) {
-      return Verdict::Drop(Lsn());  // The batch's own record made it so.
+      return Judgement::Drop(Lsn());  // The batch's own record made it so.
     }
   } else if (const Position* now = offsets_.Find(key); now != nullptr) {
     if (std::tie(incarnation, next) <= std::tie(now->incarnation, now->next)) {
-      return Verdict::Drop(now->lsn);
+      return Judgement::Drop(now->lsn);
     }
   }
   if (!context.alone) {
     context.overlay.Set(kOffset, bytes, {.live = true, .values = {incarnation, next}});
   }
-  return Verdict::Admit();
+  return Judgement::Admit();
 }
 
-Verdict JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeContext& context) {
+Judgement JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeContext& context) {
   Decoder in(record.fields);
   PositionKeyView key;
   key.topic = in.Bytes();
@@ -404,12 +404,12 @@ Verdict JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeCont
 
   const auto pending = context.alone ? nullptr : context.overlay.Find(kOffset, bytes);
   const bool live = pending != nullptr ? pending->live : offsets_.Find(key) != nullptr;
-  if (!live) return Verdict::Drop(pending != nullptr ? Lsn() : newest_forget_);
+  if (!live) return Judgement::Drop(pending != nullptr ? Lsn() : newest_forget_);
   if (!context.alone) context.overlay.Set(kOffset, bytes, {.live = false});
-  return Verdict::Admit();
+  return Judgement::Admit();
 }
 
-Verdict JournalOffsetStore::JudgeSource(const RawRecord& record, const JudgeContext& context) {
+Judgement JournalOffsetStore::JudgeSource(const RawRecord& record, const JudgeContext& context) {
   const bool is_seen = record.header.type == static_cast<uint8_t>(RecordType::kSourceSeen);
   const auto space = is_seen ? BatchOverlay::Space::kSeen : BatchOverlay::Space::kCursor;
   Decoder in(record.fields);
@@ -422,13 +422,13 @@ Verdict JournalOffsetStore::JudgeSource(const RawRecord& record, const JudgeCont
 
   const auto pending = context.alone ? nullptr : context.overlay.Find(space, bytes);
   if (pending != nullptr) {
-    if (value <= pending->values[0]) return Verdict::Drop(Lsn());
+    if (value <= pending->values[0]) return Judgement::Drop(Lsn());
   } else if (const Source* found = sources_.Find(key); found != nullptr) {
     const SourceMark& mark = is_seen ? found->seen : found->cursor;
-    if (mark.lsn && value <= mark.value) return Verdict::Drop(mark.lsn);
+    if (mark.lsn && value <= mark.value) return Judgement::Drop(mark.lsn);
   }
   if (!context.alone) context.overlay.Set(space, bytes, {.live = true, .values = {value}});
-  return Verdict::Admit();
+  return Judgement::Admit();
 }
 
 }  // namespace holdfast

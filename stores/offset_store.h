@@ -44,7 +44,7 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const override;
   Status LoadSnapshot(ByteView entries, uint64_t expected) override;
   void Reset() override;
-  Verdict Judge(const RawRecord& record, const JudgeContext& context) override;
+  Judgement Judge(const RawRecord& record, const JudgeContext& context) override;
   void OnAppended(const BatchDraft&, Lsn) override {}
 
   uint64_t Count();
@@ -84,11 +84,11 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   bool LoadSource(Decoder& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   static std::optional<Basis> TakeBasis(Decoder& in, Lsn lsn);
 
-  Verdict JudgeAdvance(const RawRecord& record, const JudgeContext& context)
+  Judgement JudgeAdvance(const RawRecord& record, const JudgeContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
-  Verdict JudgeForget(const RawRecord& record, const JudgeContext& context)
+  Judgement JudgeForget(const RawRecord& record, const JudgeContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
-  Verdict JudgeSource(const RawRecord& record, const JudgeContext& context)
+  Judgement JudgeSource(const RawRecord& record, const JudgeContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
 
   template <typename Wanted>

@@ -9,16 +9,16 @@
 
 namespace holdfast {
 
-struct Verdict {
+struct Judgement {
   enum class Kind { kAdmit, kDrop, kRefuse };
   Kind kind = Kind::kAdmit;
   // kDrop, kRefuse: the newest record that made it so; none if it follows from no record.
   Lsn depends;
   Status refused;
 
-  static Verdict Admit() { return {}; }
-  static Verdict Drop(Lsn depends) { return {.kind = Kind::kDrop, .depends = depends}; }
-  static Verdict Refuse(Lsn depends, Status why) {
+  static Judgement Admit() { return {}; }
+  static Judgement Drop(Lsn depends) { return {.kind = Kind::kDrop, .depends = depends}; }
+  static Judgement Refuse(Lsn depends, Status why) {
     return {.kind = Kind::kRefuse, .depends = depends, .refused = std::move(why)};
   }
 };
@@ -35,7 +35,7 @@ class RecordJudge {
   virtual ~RecordJudge() = default;
   // What `record` would do to the state that the earlier ones of its batch leave; tells the
   // overlay. Changes nothing. A record that leaves the state as it is is dropped.
-  virtual Verdict Judge(const RawRecord& record, const JudgeContext& context) = 0;
+  virtual Judgement Judge(const RawRecord& record, const JudgeContext& context) = 0;
   // The batch was appended and applied; its first record has number `first`.
   virtual void OnAppended(const BatchDraft& draft, Lsn first) = 0;
 };

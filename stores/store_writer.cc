@@ -41,16 +41,16 @@ Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
   Lsn depends;
   for (size_t i = 0; i < count; ++i) {
     const RawRecord record = draft.raw(i);
-    Verdict verdict = judges_[record.header.type]->Judge(record, context);
+    Judgement verdict = judges_[record.header.type]->Judge(record, context);
     switch (verdict.kind) {
-      case Verdict::Kind::kAdmit:
+      case Judgement::Kind::kAdmit:
         break;
-      case Verdict::Kind::kDrop:
+      case Judgement::Kind::kDrop:
         keep_[i] = false;
         ++dropped;
         depends = std::max(depends, verdict.depends);
         break;
-      case Verdict::Kind::kRefuse:
+      case Judgement::Kind::kRefuse:
         return Resting(verdict.depends, std::move(verdict.refused));
     }
   }

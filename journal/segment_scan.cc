@@ -6,6 +6,13 @@
 #include "journal/format/segment_header.h"
 
 namespace holdfast {
+namespace {
+
+// Behind a group this large the next header is read by itself: one block takes less than what lies
+// between the two.
+constexpr uint64_t kSparseGroupBytes = uint64_t{128} << 10;
+
+}  // namespace
 
 StatusOr<GroupOnDisk> ReadGroup(ReadWindow& window, const Life& life, uint64_t offset,
                                 uint64_t segment_bytes, Lsn next) {
@@ -44,13 +51,19 @@ StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64
   const ReadWindow::Closer closer(window);
   SegmentTrace trace;
   const uint64_t end = std::min(segment_bytes, window.file_bytes());
-  for (uint64_t offset = kSegmentHeaderBytes; offset < end; offset += kBlockBytes) {
-    ASSIGN_OR_RETURN(const ByteView bytes, window.At(offset, kGroupHeaderBytes));
+  bool sparse = false;
+  uint64_t length = kBlockBytes;
+  for (uint64_t offset = kSegmentHeaderBytes; offset < end; offset += length) {
+    ASSIGN_OR_RETURN(const ByteView bytes, sparse ? window.Peek(offset, kGroupHeaderBytes)
+                                                  : window.At(offset, kGroupHeaderBytes));
     const GroupView view = ReadGroupHeader(bytes, life, offset, segment_bytes - offset);
+    const bool valid = view.shape == Shape::kValid;
+    // No other group of this life begins inside of one: places are given out once.
+    length = valid ? view.header.length : kBlockBytes;
+    sparse = length >= kSparseGroupBytes;
     if (view.shape == Shape::kNoStamp) continue;
-    const uint64_t length = view.shape == Shape::kValid ? view.header.length : kBlockBytes;
     trace.stamped_end = std::max(trace.stamped_end, offset + length);
-    if (view.shape != Shape::kValid) continue;
+    if (!valid) continue;
     trace.engine_ns = std::max(trace.engine_ns, view.header.engine_ns);
     if (view.header.is_link()) continue;
     trace.groups.push_back({offset, view.header.synced, view.header.promised});

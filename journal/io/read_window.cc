@@ -30,10 +30,17 @@ StatusOr<ByteView> ReadWindow::At(uint64_t offset, uint64_t length) {
   if (offset >= file_bytes_) return ByteView();
   CHECK(file_ != nullptr);
   length = std::min(length, file_bytes_ - offset);
-  const bool held = offset >= begin_ && offset + length <= begin_ + held_;
-  if (held) return buffer_.view().subspan(offset - begin_, length);
+  if (Holds(offset, length)) return buffer_.view().subspan(offset - begin_, length);
   if (uses_ahead_ && length <= ahead_->span_bytes_max()) return FromAhead(offset, length);
-  return FromBuffer(offset, length);
+  return FromBuffer(offset, length, kReadAheadBytes);
+}
+
+StatusOr<ByteView> ReadWindow::Peek(uint64_t offset, uint64_t length) {
+  if (offset >= file_bytes_) return ByteView();
+  CHECK(file_ != nullptr);
+  length = std::min(length, file_bytes_ - offset);
+  if (Holds(offset, length)) return buffer_.view().subspan(offset - begin_, length);
+  return FromBuffer(offset, length, kIoAlignment);
 }
 
 uint64_t ReadWindow::bytes_read() const {
@@ -60,11 +67,12 @@ StatusOr<ByteView> ReadWindow::FromAhead(uint64_t offset, uint64_t length) {
   return buffer_.view().first(together);
 }
 
-StatusOr<ByteView> ReadWindow::FromBuffer(uint64_t offset, uint64_t length) {
+StatusOr<ByteView> ReadWindow::FromBuffer(uint64_t offset, uint64_t length,
+                                          uint64_t read_bytes_min) {
   const uint64_t begin = AlignDown(offset, kIoAlignment);
   const uint64_t asked = AlignUp(offset + length - begin, kIoAlignment);
   const uint64_t wanted =
-      std::min(std::max(kReadAheadBytes, asked), AlignUp(file_bytes_ - begin, kIoAlignment));
+      std::min(std::max(read_bytes_min, asked), AlignUp(file_bytes_ - begin, kIoAlignment));
   Reserve(wanted);  // A failed read leaves nothing behind.
   ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(begin, buffer_.span().first(wanted)));
   begin_ = begin;

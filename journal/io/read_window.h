@@ -30,6 +30,10 @@ class ReadWindow {
   // Errors: as File::ReadAt; the next call reads anew
   StatusOr<ByteView> At(uint64_t offset, uint64_t length);
 
+  // The same where little of what follows is going to be asked for: reads whole blocks, and nothing
+  // ahead.
+  StatusOr<ByteView> Peek(uint64_t offset, uint64_t length);
+
   uint64_t file_bytes() const { return file_bytes_; }
   // From all files; what was read ahead and never asked for included.
   uint64_t bytes_read() const;
@@ -49,7 +53,10 @@ class ReadWindow {
  private:
   void Reserve(uint64_t bytes);
   StatusOr<ByteView> FromAhead(uint64_t offset, uint64_t length);
-  StatusOr<ByteView> FromBuffer(uint64_t offset, uint64_t length);
+  StatusOr<ByteView> FromBuffer(uint64_t offset, uint64_t length, uint64_t read_bytes_min);
+  bool Holds(uint64_t offset, uint64_t length) const {
+    return offset >= begin_ && offset + length <= begin_ + held_;
+  }
 
   File* file_ = nullptr;
   uint64_t file_bytes_ = 0;

@@ -101,5 +101,30 @@ TEST_F(SegmentScanTest, ATraceFindsEveryHeaderAlsoBehindHoles) {
   EXPECT_EQ(trace.stamped_end, offset + kBlockBytes);  // a torn header counts as written
 }
 
+// What lies inside of a large group is no evidence, and reading it would be most of the time of a
+// trace.
+TEST_F(SegmentScanTest, ATraceReadsLittleOfLargeGroups) {
+  uint64_t offset = kFirstGroupOffset;
+  uint64_t lsn = 1;
+  for (int count = 0; count < 40; ++count) {
+    GroupBuilder group(kLife, offset, Lsn(lsn));
+    const std::string text(40'000, 'x');
+    for (int record = 0; record < 4; ++record, ++lsn) {
+      group.AddRecord(OffsetAdvance{.topic = text, .client = "c", .next = lsn});
+    }
+    const std::vector<std::byte> bytes = group.Build();
+    ASSERT_OK(file_->WriteAt(offset, bytes));
+    offset += bytes.size();
+  }
+  const uint64_t behind_hole = offset + 2 * kBlockBytes;
+  ASSERT_OK(file_->Truncate(behind_hole + Put(behind_hole, lsn, 10)));
+  ASSERT_OK(window_.Open(*file_));
+  ASSERT_OK_AND_ASSIGN(const SegmentTrace trace, TraceSegment(window_, kLife, kBytes));
+  EXPECT_EQ(trace.groups.size(), 41u);
+  EXPECT_EQ(trace.highest_lsn, Lsn(lsn));
+  EXPECT_EQ(trace.last_group(), behind_hole);
+  EXPECT_LE(window_.bytes_read(), 2 * kReadAheadBytes);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -43,6 +43,17 @@ TEST_P(ReadWindowTest, FromFrontToBackNothingIsReadTwice) {
   EXPECT_LE(window_.bytes_read(), kBytes + (GetParam() == 1 ? 9 * 70'000 + 9 * kIoAlignment : 0));
 }
 
+TEST_P(ReadWindowTest, APeekReadsNothingAhead) {
+  for (uint64_t offset = 100; offset < kBytes; offset += kReadAheadBytes) {
+    ASSERT_OK_AND_ASSIGN(const ByteView bytes, window_.Peek(offset, 64));
+    EXPECT_EQ(bytes.size(), 64u);
+    EXPECT_TRUE(AreBytesAt(offset, bytes));
+  }
+  EXPECT_EQ(window_.bytes_read(), 8 * kIoAlignment);
+  ASSERT_OK_AND_ASSIGN(const ByteView behind, window_.Peek(kBytes, 64));
+  EXPECT_TRUE(behind.empty());
+}
+
 TEST_P(ReadWindowTest, EndsWithItsFile) {
   ASSERT_OK_AND_ASSIGN(const ByteView tail, window_.At(kBytes - 10, 100));
   EXPECT_EQ(tail.size(), 10u);

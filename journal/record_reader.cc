@@ -1,6 +1,7 @@
 #include "journal/record_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,36 @@ namespace {
 // bad.
 Status ReadFailed(const Status& status) {
   return MakeStatus(StatusCode::kUnavailable, Detail::kIo, std::string(Message(status)));
+}
+
+// Takes the records of `places` out of what was read from `offset` on in the segment of `life`.
+void AddRecords(const Life& life, uint64_t offset, ByteView bytes,
+                std::span<const RecordSink::Place> places,
+                std::vector<StatusOr<std::string>>& records) {
+  std::optional<BatchView> batch;  // of the place before: its check is made once
+  RecordRef judged;
+  for (const auto& [ref, lsn] : places) {
+    if (ref != judged) {
+      const ByteView rest = bytes.subspan(std::min<uint64_t>(ref.offset - offset, bytes.size()));
+      batch = ReadBatch(rest, life, ref.offset);
+      if (batch.has_value() && batch->header.length != ref.length) batch.reset();
+      judged = ref;
+    }
+    std::optional<std::string> record;
+    if (batch.has_value() && lsn >= batch->header.first_lsn && lsn <= batch->header.last_lsn()) {
+      if (StatusOr<std::string> found = NthRecord(batch->records, lsn - batch->header.first_lsn);
+          found.ok()) {
+        record = *std::move(found);
+      }
+    }
+    if (record.has_value()) {
+      records.push_back(*std::move(record));
+    } else {
+      records.push_back(
+          DataLoss("{}: the batch at offset {} fails its check; LSN {} cannot be read",
+                   SegmentFileName(SegmentId(ref.segment)), ref.offset, lsn));
+    }
+  }
 }
 
 }  // namespace
@@ -76,45 +107,103 @@ void RecordReader::ReadWindow(std::span<const RecordSink::Place> places,
 void RecordReader::ReadFrom(const StatusOr<SharedSource>& source,
                             std::span<const RecordSink::Place> places,
                             std::vector<StatusOr<std::string>>& records) {
-  const uint32_t segment = places.front().ref.segment;
   const uint64_t begin = places.front().ref.offset;
   uint64_t end = begin;
   for (const auto& place : places) {
     end = std::max(end, uint64_t{place.ref.offset} + place.ref.length);
   }
-  std::vector<std::byte> bytes(end - begin);
-  StatusOr<size_t> got(0);
-  if (source.ok()) {
-    got = (*source)->file->ReadAt(begin, bytes);
-    if (!got.ok()) got = ReadFailed(got.status());
-  } else {
-    got = source.status();
-  }
-  if (!got.ok()) {
-    records.insert(records.end(), places.size(), got.status());
+  // Whole blocks into aligned memory: what the device delivers is not copied.
+  const uint64_t blocks_begin = AlignDown(begin, kIoAlignment);
+  const uint64_t blocks_bytes = AlignUp(end, kIoAlignment) - blocks_begin;
+  if (!source.ok()) {
+    records.insert(records.end(), places.size(), source.status());
     return;
   }
-  const ByteView window = ByteView(bytes).first(*got);
-  std::optional<BatchView> batch;  // of the place before: its check is made once
-  RecordRef judged;
-  for (const auto& [ref, lsn] : places) {
-    if (ref != judged) {
-      const ByteView rest = window.subspan(std::min<uint64_t>(ref.offset - begin, window.size()));
-      batch = ReadBatch(rest, (*source)->life, ref.offset);
-      if (batch.has_value() && batch->header.length != ref.length) batch.reset();
-      judged = ref;
-    }
-    StatusOr<std::string> record =
-        DataLoss("{}: the batch at offset {} fails its check; LSN {} cannot be read",
-                 SegmentFileName(SegmentId(segment)), ref.offset, lsn);
-    if (batch.has_value() && lsn >= batch->header.first_lsn && lsn <= batch->header.last_lsn()) {
-      if (StatusOr<std::string> found = NthRecord(batch->records, lsn - batch->header.first_lsn);
-          found.ok()) {
-        record = std::move(found);
-      }
-    }
-    records.push_back(std::move(record));
+  if (places.size() > 1 && blocks_bytes >= kStreamBytesMin && (*source)->file->read_depth() > 1 &&
+      TryStream(*source, blocks_begin, blocks_bytes, places, records)) {
+    return;
   }
+  StatusOr<AlignedBuffer> blocks = TakeBuffer(blocks_bytes);
+  StatusOr<size_t> got(0);
+  if (blocks.ok()) {
+    got = (*source)->file->ReadAt(blocks_begin, blocks->span().first(blocks_bytes));
+  } else {
+    got = blocks.status();
+  }
+  if (!got.ok()) {
+    records.insert(records.end(), places.size(), ReadFailed(got.status()));
+    return;
+  }
+  AddRecords((*source)->life, blocks_begin, blocks->view().first(*got), places, records);
+  KeepBuffer(*std::move(blocks));
+}
+
+bool RecordReader::TryStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
+                             std::span<const RecordSink::Place> places,
+                             std::vector<StatusOr<std::string>>& records) {
+  if (!stream_mu_.TryLock()) return false;
+  const size_t before = records.size();
+  const Status read = ReadStream(source, offset, bytes, places, records);
+  // What was read ahead in the segment that is being written may be older than the records. An
+  // error is told by whoever reads these places and nothing else.
+  const bool whole = read.ok() && std::all_of(records.begin() + before, records.end(),
+                                              [](const auto& record) { return record.ok(); });
+  if (!whole) {
+    records.resize(before, StatusOr<std::string>(std::string()));
+    CloseStream();
+  }
+  stream_mu_.Unlock();
+  return whole;
+}
+
+Status RecordReader::ReadStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
+                                std::span<const RecordSink::Place> places,
+                                std::vector<StatusOr<std::string>>& records) {
+  if (stream_ == nullptr) {
+    stream_ =
+        std::make_unique<ReadAhead>(ReadAhead::Options{.threads = source->file->read_depth()});
+  }
+  if (bytes > stream_->span_bytes_max()) return Exhausted(Detail::kLimit, "larger than the ring");
+  if (stream_source_ != source) {
+    CloseStream();
+    ASSIGN_OR_RETURN(const uint64_t size, source->file->Size());
+    stream_->Open(*source->file, size);
+    stream_source_ = source;
+  }
+  ASSIGN_OR_RETURN(const ReadAhead::Bytes got, stream_->At(offset, bytes));
+  if (got.tail.empty()) {
+    AddRecords(source->life, offset, got.head, places, records);
+    return absl::OkStatus();
+  }
+  // Once in a lap of the ring.
+  ASSIGN_OR_RETURN(AlignedBuffer together, TakeBuffer(bytes));
+  std::memcpy(together.data(), got.head.data(), got.head.size());
+  std::memcpy(together.data() + got.head.size(), got.tail.data(), got.tail.size());
+  AddRecords(source->life, offset, together.view().first(got.head.size() + got.tail.size()), places,
+             records);
+  KeepBuffer(std::move(together));
+  return absl::OkStatus();
+}
+
+void RecordReader::CloseStream() {
+  if (stream_ != nullptr) stream_->Close();
+  stream_source_ = nullptr;
+}
+
+// A large one costs more to be made and first touched than to be read into.
+StatusOr<AlignedBuffer> RecordReader::TakeBuffer(uint64_t bytes) {
+  if (bytes < kKeptBytesMin) return AlignedBuffer::Make(bytes);
+  {
+    MutexLock lock(mu_);
+    if (kept_.size() >= bytes) return std::exchange(kept_, AlignedBuffer());
+  }
+  return AlignedBuffer::Make(std::max(bytes, kWindowBytes + 2 * kIoAlignment));
+}
+
+void RecordReader::KeepBuffer(AlignedBuffer buffer) {
+  if (buffer.size() < kKeptBytesMin || buffer.size() > kKeptBytesMax) return;
+  MutexLock lock(mu_);
+  if (kept_.size() < buffer.size()) kept_ = std::move(buffer);
 }
 
 RecordReader::Presence RecordReader::LookAgain(uint32_t segment, const Source& source) {
@@ -126,6 +215,11 @@ RecordReader::Presence RecordReader::LookAgain(uint32_t segment, const Source& s
 }
 
 void RecordReader::ForgetBelow(SegmentId segment) {
+  // Whoever is in the stream is about to go on to another segment.
+  if (stream_mu_.TryLock()) {
+    if (stream_source_ != nullptr && stream_source_->life.segment < segment.value()) CloseStream();
+    stream_mu_.Unlock();
+  }
   MutexLock lock(mu_);
   oldest_ = std::max(oldest_, static_cast<uint32_t>(segment.value()));
   for (auto entry = used_.begin(); entry != used_.end();) {

@@ -14,12 +14,15 @@
 #include "journal/base/strong.h"
 #include "journal/format/frame.h"
 #include "journal/format/record_ref.h"
+#include "journal/io/aligned_buffer.h"
+#include "journal/io/read_ahead.h"
 #include "journal/io/storage.h"
 #include "journal/record_sink.h"
 
 namespace holdfast {
 
-// Keeps the descriptors of the segments read last, at most `files_max`.
+// Keeps the descriptors of the segments read last, at most `files_max`; from the first visit of
+// many records on, also a ring of 4 MiB and the threads that read ahead into it.
 // Threads: any.
 class RecordReader {
  public:
@@ -45,6 +48,11 @@ class RecordReader {
 
  private:
   static constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
+  // Buffers of this size are used again; one is kept.
+  static constexpr uint64_t kKeptBytesMin = uint64_t{64} << 10;
+  static constexpr uint64_t kKeptBytesMax = 2 * kWindowBytes;
+  // Reads of many records of this size are likely to go on behind their end.
+  static constexpr uint64_t kStreamBytesMin = uint64_t{128} << 10;
   static constexpr uint64_t kGapBytesMax = uint64_t{32} << 10;  // read rather than skipped
 
   struct Source {
@@ -71,6 +79,20 @@ class RecordReader {
   StatusOr<SharedSource> Find(uint32_t segment) ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<SharedSource> Open(uint32_t segment) const;
 
+  // Reads `bytes` from `offset` on in the stream and adds the records; false, with none added, if
+  // somebody else is in it or not all of them are whole.
+  bool TryStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
+                 std::span<const RecordSink::Place> places,
+                 std::vector<StatusOr<std::string>>& records) ABSL_LOCKS_EXCLUDED(mu_, stream_mu_);
+  Status ReadStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
+                    std::span<const RecordSink::Place> places,
+                    std::vector<StatusOr<std::string>>& records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
+  void CloseStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
+  // At least so large. A large one goes back by KeepBuffer, to be used again.
+  StatusOr<AlignedBuffer> TakeBuffer(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mu_);
+  void KeepBuffer(AlignedBuffer buffer) ABSL_LOCKS_EXCLUDED(mu_);
+
   Storage& storage_;  // Borrowed; outlives this object.
   const uint64_t salt_;
   const size_t files_max_;
@@ -78,6 +100,13 @@ class RecordReader {
   std::list<Entry> used_ ABSL_GUARDED_BY(mu_);  // the one used last comes first
   std::unordered_map<uint32_t, std::list<Entry>::iterator> places_ ABSL_GUARDED_BY(mu_);
   uint32_t oldest_ ABSL_GUARDED_BY(mu_) = 0;  // none below is kept
+  AlignedBuffer kept_ ABSL_GUARDED_BY(mu_);
+
+  // A visit of everything reads whole segments from front to back: one at a time is read ahead, and
+  // stays open until another one is or it is forgotten.
+  Mutex stream_mu_;  // Held across a read: who cannot have it at once reads without. Before mu_.
+  SharedSource stream_source_ ABSL_GUARDED_BY(stream_mu_);
+  std::unique_ptr<ReadAhead> stream_ ABSL_GUARDED_BY(stream_mu_);
 };
 
 }  // namespace holdfast

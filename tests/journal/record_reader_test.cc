@@ -4,6 +4,7 @@
 
 #include "journal/segment.h"
 #include "tests/sim/sim_storage.h"
+#include "tests/support/forwarding_storage.h"
 #include "tests/support/group_builder.h"
 #include "tests/support/status_matchers.h"
 
@@ -159,6 +160,112 @@ TEST_F(RecordReaderTest, DescriptorsAreKeptAndBounded) {
   EXPECT_EQ(opens, 5u);
   EXPECT_OK(reader_.Read(refs[0], Lsn(10)));
   EXPECT_EQ(opens, 6u);
+}
+
+// As a real disk: several reads pay.
+class DeepStorage final : public ForwardingStorage {
+ public:
+  using ForwardingStorage::ForwardingStorage;
+
+ private:
+  class DeepFile final : public ForwardingFile {
+   public:
+    using ForwardingFile::ForwardingFile;
+    size_t read_depth() const override { return 3; }
+  };
+  std::unique_ptr<File> Wrap(std::unique_ptr<File> file) override {
+    return std::make_unique<DeepFile>(std::move(file));
+  }
+};
+
+class RecordStreamTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kSalt = 3;
+  static constexpr uint64_t kGroups = 1'000;  // of one block each
+
+  void SetUp() override {
+    ASSERT_OK(storage_.MakeFolder(kJournalFolder));
+    SegmentHeader header;
+    header.segment = SegmentId(1);
+    header.segment_bytes = (kGroups + 2) * kBlockBytes;
+    header.salt = kSalt;
+    header.life = 100;
+    ASSERT_OK_AND_ASSIGN(segment_, PrepareSegment(storage_, header));
+    ASSERT_OK(PublishSegment(storage_, segment_));
+  }
+  // Groups [begin, end), each a batch of one record that says its number.
+  void Write(uint64_t begin, uint64_t end) {
+    for (uint64_t number = begin; number < end; ++number) {
+      const uint64_t offset = kFirstGroupOffset + number * kBlockBytes;
+      GroupBuilder group(segment_.life(), offset, Lsn(number + 1));
+      const std::string topic(3'000, 't');
+      group.AddRecord(OffsetAdvance{.topic = topic, .client = "c", .next = number});
+      const std::vector<std::byte> bytes = group.Build(Lsn(), Lsn());
+      CHECK(bytes.size() == kBlockBytes);
+      CHECK_OK(segment_.file->WriteAt(offset, bytes));
+      const BatchView batch = *ReadBatch(ByteView(bytes).subspan(kGroupHeaderBytes),
+                                         segment_.life(), offset + kGroupHeaderBytes);
+      places_.push_back({{.segment = 1,
+                          .offset = static_cast<uint32_t>(offset + kGroupHeaderBytes),
+                          .length = batch.header.length},
+                         Lsn(number + 1)});
+    }
+  }
+  void ExpectVisit(uint64_t begin, uint64_t end) {
+    const auto records = reader_.ReadMany(std::span(places_).subspan(begin, end - begin));
+    ASSERT_EQ(records.size(), end - begin);
+    for (uint64_t number = begin; number < end; ++number) {
+      ASSERT_OK(records[number - begin]);
+      ByteView bytes = AsBytes(*records[number - begin]);
+      const AnyRecord record = DecodeRecord(TakeRecord(bytes).value()).value();
+      EXPECT_EQ(std::get<OffsetAdvance>(record).next, number);
+    }
+  }
+
+  SimStorage storage_;
+  DeepStorage deep_{storage_};
+  Segment segment_;
+  std::vector<RecordSink::Place> places_;
+  RecordReader reader_{deep_, kSalt, /*files_max=*/4};
+};
+
+TEST_F(RecordStreamTest, AVisitFromFrontToBackReadsEveryRecord) {
+  Write(0, kGroups);
+  for (int visit = 0; visit < 3; ++visit) {
+    for (uint64_t begin = 0; begin < kGroups; begin += 100) ExpectVisit(begin, begin + 100);
+  }
+  ExpectVisit(0, kGroups);
+}
+
+// Proves: G4
+TEST_F(RecordStreamTest, WhatWasReadAheadBeforeItWasWrittenIsReadAgain) {
+  for (uint64_t end = 100; end <= kGroups; end += 100) {
+    Write(end - 100, end);
+    ExpectVisit(end - 100, end);  // and further, where nothing is written yet
+  }
+}
+
+// Proves: G4 G5
+TEST_F(RecordStreamTest, DamageSpoilsItsOwnRecordOnly) {
+  Write(0, kGroups);
+  const std::byte flipped{0x55};
+  ASSERT_OK(segment_.file->WriteAt(places_[510].ref.offset + 100, {&flipped, 1}));
+  const auto records = reader_.ReadMany(std::span(places_).subspan(500, 100));
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (i == 10) {
+      EXPECT_FAILS(records[i], kDataLoss, kDamage);
+    } else {
+      EXPECT_OK(records[i]) << i;
+    }
+  }
+}
+
+// A descriptor that stays open would keep the room of a segment that is gone.
+TEST_F(RecordStreamTest, WhatIsForgottenIsClosed) {
+  Write(0, kGroups);
+  ExpectVisit(0, kGroups);
+  reader_.ForgetBelow(SegmentId(2));
+  ExpectVisit(0, kGroups);
 }
 
 }  // namespace

@@ -10,8 +10,10 @@ JournalReader::JournalReader(Storage& storage, const std::vector<ChainSegment>& 
                              const ReadRules& rules)
     : storage_(storage), chain_(chain), rules_(rules) {
   CHECK(!chain_.empty());
-  behind_ = {chain_.front().id, 0};
-  last_lsn_ = chain_.front().link.previous_last_lsn;
+  const Link& link = chain_.front().link;
+  behind_ = link.previous ? JournalPlace{link.previous, link.previous_end}
+                          : JournalPlace{chain_.front().id, 0};
+  last_lsn_ = link.previous_last_lsn;
 }
 
 StatusOr<bool> JournalReader::Next() {

@@ -62,7 +62,7 @@ class JournalReader {
 
   const BatchView& batch() const { return cursor_->batch(); }  // borrowed until Next()
   RecordRef ref() const;
-  // Right behind batch(), a multiple of 8.
+  // Right behind batch(), a multiple of 8; at first, where the segment before the chain ended.
   JournalPlace behind() const { return behind_; }
 
   Verdict verdict() const { return verdict_; }

@@ -67,7 +67,7 @@ const char* VerdictName(Verdict verdict);
 struct TailEvidence {
   Lsn group_synced;    // `synced` of valid groups of the chain, also behind holes
   Lsn mark_synced;     // MARK.S
-  Lsn checkpoint;      // of the checkpoint in use
+  Lsn checkpoint;      // `through` of the checkpoints that are whole, in use or not
   Lsn copied_through;  // `through` of an open's Link
   Lsn promised;        // newest `promised` in groups whose segment's Link names this host boot
 };

@@ -21,7 +21,8 @@ StatusOr<std::unique_ptr<CheckpointCapture>> CheckpointCapture::Begin(
                                 .from = from,
                                 .epoch = identity.epoch,
                                 .engine_ns = absl::ToInt64Nanoseconds(identity.engine_time),
-                                .created_ns = absl::ToUnixNanos(identity.created)};
+                                .created_ns = absl::ToUnixNanos(identity.created),
+                                .pinned = identity.pinned};
   ASSIGN_OR_RETURN(std::unique_ptr<CheckpointWriter> writer,
                    CheckpointWriter::Create(parts.storage, header, identity.salt));
   std::unique_ptr<CheckpointCapture> capture(

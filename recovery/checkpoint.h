@@ -31,6 +31,7 @@ struct CheckpointIdentity {
   Epoch epoch;
   absl::Duration engine_time;
   absl::Time created;
+  SegmentId pinned;  // see CheckpointHeader
 };
 
 // All borrowed; they outlive the capture.

@@ -21,6 +21,7 @@ class Gatherer {
   StatusOr<Evidence> Run() {
     FromMark();
     FromLinks();
+    FromCheckpoints();
     const size_t behind = layout_.chain_end;
     const size_t first = std::max(layout_.chain_begin, behind - std::min(behind, kTracedSegments));
     const size_t end = std::min(layout_.segments.size(), behind + kTracedBehind);
@@ -51,6 +52,15 @@ class Gatherer {
     evidence_.rules.mark_clean = mark->clean;
     evidence_.rules.mark_end = {mark->end_segment, mark->end_offset};
     engine_ns_ = std::max(engine_ns_, mark->engine_ns);
+  }
+
+  // A file that has its name was complete, and S had reached what it holds.
+  void FromCheckpoints() {
+    for (const CheckpointFile& file : layout_.checkpoints) {
+      if (!file.status.ok()) continue;
+      engine_ns_ = std::max(engine_ns_, file.header.engine_ns);
+      evidence_.tail.checkpoint = std::max(evidence_.tail.checkpoint, file.footer.through);
+    }
   }
 
   void FromLinks() {

@@ -11,6 +11,7 @@
 
 #include "journal/base/check.h"
 #include "journal/segment_set.h"
+#include "recovery/checkpoint_choice.h"
 #include "recovery/evidence.h"
 #include "recovery/lock_taker.h"
 #include "recovery/replayer.h"
@@ -22,8 +23,24 @@ namespace {
 
 constexpr uint64_t kEpochMax = std::numeric_limits<uint32_t>::max();  // it is a field of batches
 // The newest segment, one ahead of need, and the reserve.
+constexpr int kReadAttempts = 5;  // beside a live writer
 constexpr size_t kSparesMax = 2 + SegmentSet::Options().reserve;
 constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
+
+void AddTo(RecoveryReport& report, const CheckpointChoice& checkpoint) {
+  report.bad_checkpoints = checkpoint.bad;
+  if (checkpoint.used == nullptr) return;
+  report.checkpoint_lsn = checkpoint.used->from.value();
+  report.checkpoint_entries = checkpoint.entries;
+  report.checkpoint_bytes = checkpoint.used->bytes;
+  report.bytes += checkpoint.used->bytes;
+}
+
+// A checkpoint knows of what stands before it, which is not read again.
+SegmentId PinnedIn(const CheckpointChoice& checkpoint, const ReplayOutcome& outcome) {
+  const SegmentId before = checkpoint.used == nullptr ? SegmentId() : checkpoint.used->header.pinned;
+  return before ? before : outcome.skipped_in;
+}
 
 // What stands before the new segment, and what may come in it.
 struct Continuation {
@@ -51,6 +68,7 @@ class Opening {
     RETURN_IF_ERROR(Decide(ReplayScope::kProved));
     ASSIGN_OR_RETURN(const Continuation next, Continue());
     RETURN_IF_ERROR(BeginEpoch());
+    RETURN_IF_ERROR(KeepCheckpoints());
     RETURN_IF_ERROR(Cut(next));
     RETURN_IF_ERROR(Settle());
     Free(next);
@@ -64,6 +82,7 @@ class Opening {
   Status Decide(ReplayScope scope);
   StatusOr<Continuation> Continue() const;
   Status BeginEpoch();
+  Status KeepCheckpoints();
   Status Cut(const Continuation& next);
   StatusOr<Segment> MakeNewest(const SegmentHeader& header);
   Status GatherSpares();
@@ -87,6 +106,7 @@ class Opening {
   const StateMachines& machines_;
   std::map<SegmentId, std::unique_ptr<File>> predecessor_locks_;
   StoreView view_;
+  CheckpointChoice checkpoint_;  // Points into view_.
   ReplayOutcome outcome_;
   std::optional<uint64_t> predecessor_bytes_;  // on disk, if it was looked at
   OpenedStore opened_;
@@ -116,6 +136,7 @@ Status Opening::Lock() {
 }
 
 Status Opening::Decide(ReplayScope scope) {
+  checkpoint_ = CheckpointChoice();  // it points into the view
   StatusOr<StoreView> view = ReadView(storage_);
   if (view.status().code() == StatusCode::kNotFound) {
     view_ = StoreView();
@@ -125,7 +146,12 @@ Status Opening::Decide(ReplayScope scope) {
   view_ = *std::move(view);
   if (!view_.layout.damages.empty()) return DamageStatus(view_.layout.damages.front());
   if (fresh()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_, scope));
+  ASSIGN_OR_RETURN(
+      checkpoint_,
+      LoadNewestCheckpoint(storage_, view_.layout, *view_.evidence, machines_,
+                           {.ignore = options_.ignore_checkpoints, .log = options_.log}));
+  ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_, scope,
+                                    nullptr, checkpoint_.from()));
   return absl::OkStatus();
 }
 
@@ -148,14 +174,15 @@ StatusOr<Continuation> Opening::Continue() const {
     next.previous_end = outcome_.proved_end.offset;
     next.segment_bytes = std::max(next.segment_bytes, segments[index].segment_bytes);
   } else {
-    // The oldest segment holds nothing that is proved: its place is taken, and so is what it says
-    // of the one before it.
-    const SegmentFile& oldest = segments[view_.layout.chain_begin];
-    next.segment = oldest.id;
-    next.previous = oldest.link->previous;
-    next.previous_life = oldest.link->previous_life;
-    next.previous_end = oldest.link->previous_end;
-    next.segment_bytes = std::max(next.segment_bytes, oldest.segment_bytes);
+    // The segment in which the replay began holds nothing that is proved: its place is taken, and so
+    // is what it says of the one before it.
+    const SegmentFile& begin =
+        segments[view_.layout.chain_begin + (outcome_.begin - segments[view_.layout.chain_begin].id)];
+    next.segment = begin.id;
+    next.previous = begin.link->previous;
+    next.previous_life = begin.link->previous_life;
+    next.previous_end = begin.link->previous_end;
+    next.segment_bytes = std::max(next.segment_bytes, begin.segment_bytes);
   }
   next.previous_last = outcome_.proved_last;
   const uint64_t needed = AlignUp(SegmentWriter::BytesNeeded(outcome_.doubt_bytes), kBlockBytes);
@@ -174,6 +201,9 @@ Status Opening::BeginEpoch() {
   const StoreLayout& layout = view_.layout;
   opened_.report = fresh() ? RecoveryReport() : ReportOf(layout, outcome_);
   opened_.report.created = fresh();
+  AddTo(opened_.report, checkpoint_);
+  opened_.replayed_bytes = outcome_.record_bytes;
+  opened_.pinned = PinnedIn(checkpoint_, outcome_);
   StoreIdentity& identity = start().identity;
   identity.store_id = layout.store_id;
   identity.salt = layout.salt;
@@ -200,6 +230,29 @@ Status Opening::BeginEpoch() {
   RETURN_IF_ERROR(storage_.MakeFolder(kJournalFolder));
   ASSIGN_OR_RETURN(start().mark, MarkWriter::Open(storage_));
   return start().mark->Write(mark);
+}
+
+// A checkpoint that was of no use must not come back: what the cut copies to another place, it may
+// know at the old one. Captures that were cut short go too, and what is older than the newest two.
+Status Opening::KeepCheckpoints() {
+  std::vector<std::string> gone = view_.layout.names.checkpoint_temps;
+  std::vector<KeptCheckpoint>& kept = opened_.checkpoints;
+  const std::vector<CheckpointFile>& files = view_.layout.checkpoints;
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    const auto& useless = checkpoint_.useless;
+    const bool keep = kept.size() < kCheckpointsKept &&
+                      std::find(useless.begin(), useless.end(), &*file) == useless.end();
+    if (keep) {
+      kept.insert(kept.begin(), {file->from, file->footer.through, file->bytes});
+    } else {
+      gone.push_back(file->name());
+    }
+  }
+  for (const std::string& name : gone) {
+    const Status removed = storage_.Remove(name);
+    if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+  }
+  return gone.empty() ? absl::OkStatus() : storage_.SyncFolder(kCheckpointFolder);
 }
 
 // Everything that counts from now on, in one segment under another name; its rename is the cut.
@@ -392,7 +445,9 @@ Status OutOfMemory(const Storage& storage) {
                    storage.display_path());
 }
 
-StatusOr<ReadStore> ReadOnce(Storage& storage, const StateMachines& machines) {
+// None: the writer took files of the chain away meanwhile.
+StatusOr<std::optional<ReadStore>> ReadOnce(Storage& storage, const StateMachines& machines,
+                                            const ReaderOptions& options) {
   ASSIGN_OR_RETURN(const StoreView view, ReadView(storage));
   const StoreLayout& layout = view.layout;
   if (!layout.damages.empty()) return DamageStatus(layout.damages.front());
@@ -402,14 +457,20 @@ StatusOr<ReadStore> ReadOnce(Storage& storage, const StateMachines& machines) {
   read.identity.epoch = layout.epoch;
   if (!view.evidence.has_value()) return read;  // begun, and nothing was ever written
 
-  const StatusOr<ReplayOutcome> outcome =
-      Replay(storage, layout, *view.evidence, machines, ReplayScope::kAll);
+  ASSIGN_OR_RETURN(const CheckpointChoice checkpoint,
+                   LoadNewestCheckpoint(storage, layout, *view.evidence, machines,
+                                        {.ignore = options.ignore_checkpoints,
+                                         .log = options.log}));
+  const StatusOr<ReplayOutcome> outcome = Replay(storage, layout, *view.evidence, machines,
+                                                 ReplayScope::kAll, nullptr, checkpoint.from());
   if (!outcome.ok()) {
-    return ChainHasChanged(storage, layout) ? Changing(storage, outcome.status())
-                                            : outcome.status();
+    if (ChainHasChanged(storage, layout)) return std::nullopt;
+    return outcome.status();
   }
   const Link& link = *layout.newest().link;
   read.report = ReportOf(layout, *outcome);
+  for (const SegmentFile& file : layout.segments) read.disk_bytes += file.file_bytes;
+  AddTo(read.report, checkpoint);
   read.identity.epoch = link.epoch;
   read.identity.host_boot_id = link.host_boot_id;
   read.identity.id_salt = link.id_salt;
@@ -430,9 +491,15 @@ StatusOr<OpenedStore> OpenStore(Storage& storage, Clock& clock, Rng& rng,
   }
 }
 
-StatusOr<ReadStore> OpenReadOnly(Storage& storage, const StateMachines& machines) {
+StatusOr<ReadStore> OpenReadOnly(Storage& storage, const StateMachines& machines,
+                                 const ReaderOptions& options) {
   try {
-    return ReadOnce(storage, machines);
+    for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+      ASSIGN_OR_RETURN(std::optional<ReadStore> read, ReadOnce(storage, machines, options));
+      if (read.has_value()) return *std::move(read);
+    }
+    return Unavailable(Detail::kIo, "{}: a writer changes the store while it is read; try again",
+                       storage.display_path());
   } catch (const std::bad_alloc&) {
     return OutOfMemory(storage);
   }

@@ -22,7 +22,7 @@ struct Findings {
   StoreLayout layout;
   SurveyReport report;
   std::vector<LsnRange> lost;
-  std::vector<std::string> strays;  // bad files outside the chain
+  std::vector<std::string> strays;  // bad files outside the chain, bad checkpoints too
   bool mark_lost = false;
   bool restate = false;  // a segment of the chain is damaged, or missing
 };
@@ -102,7 +102,8 @@ StatusOr<Findings> Find(Storage& storage) {
   for (const Damage& damage : finder.damages) {
     const auto file = std::find_if(layout.segments.begin(), layout.segments.end(),
                                    [&](const SegmentFile& f) { return f.name() == damage.file; });
-    if (file != layout.segments.end() && file->state == SegmentState::kBad) {
+    const bool checkpoint = damage.file.starts_with(kCheckpointFolder);
+    if (checkpoint || (file != layout.segments.end() && file->state == SegmentState::kBad)) {
       found.strays.push_back(damage.file);
     } else {
       found.restate = found.restate || !found.mark_lost || damage.file != kMarkFile;
@@ -110,6 +111,14 @@ StatusOr<Findings> Find(Storage& storage) {
   }
   if (found.restate) found.lost = finder.Finish(found.report.horizon_lsn);
   return found;
+}
+
+// What goes to quarantine when the records are stated again: every file with places of the old chain.
+std::vector<std::string> SetAside(const Findings& found) {
+  std::vector<std::string> names;
+  for (const Lsn from : found.layout.names.checkpoints) names.push_back(CheckpointFileName(from));
+  for (const SegmentFile& file : found.layout.segments) names.push_back(file.name());
+  return names;
 }
 
 RepairPlan PlanOf(const Findings& found) {
@@ -130,9 +139,9 @@ RepairPlan PlanOf(const Findings& found) {
     plan.steps.push_back(
         fmt::format("state {} healthy records again, under their LSNs, in new segments from {} on",
                     found.report.records, SegmentFileName(layout.segments.back().id + 1)));
-    for (const SegmentFile& file : layout.segments) {
+    for (const std::string& name : SetAside(found)) {
       plan.steps.push_back(
-          fmt::format("rename {} to {}", file.name(), QuarantineName(layout.names, file.name())));
+          fmt::format("rename {} to {}", name, QuarantineName(layout.names, name)));
     }
   } else {
     for (const std::string& stray : found.strays) {
@@ -174,6 +183,7 @@ class Repair {
   Status BeginEpoch();
   StatusOr<Mark> MarkFromSegments() const;
   Status Restate();
+  Status QuarantineCheckpoints();
   Status Quarantine();
 
   Storage& storage_;
@@ -265,6 +275,7 @@ Status Repair::Restate() {
   Copier copier(restater);
   RETURN_IF_ERROR(Survey(storage_, copier, {}).status());
   RETURN_IF_ERROR(copier.status());
+  RETURN_IF_ERROR(QuarantineCheckpoints());
   ASSIGN_OR_RETURN(const Restater::Chain chain, restater.Publish(next));
   mark_.synced = chain.last;
   mark_.end_segment = mark_.newest = chain.newest;
@@ -273,16 +284,27 @@ Status Repair::Restate() {
   return writer_->Write(mark_);
 }
 
-Status Repair::Quarantine() {
+// Before the new chain holds: checkpoints know the records at their old places.
+Status Repair::QuarantineCheckpoints() {
   const StoreLayout& layout = found_.layout;
-  std::vector<std::string> names = found_.strays;
-  if (found_.restate) {
-    names.clear();
-    for (const SegmentFile& file : layout.segments) names.push_back(file.name());
-  }
-  for (const std::string& name : names) {
+  if (layout.names.checkpoints.empty()) return absl::OkStatus();
+  for (const Lsn from : layout.names.checkpoints) {
+    const std::string name = CheckpointFileName(from);
     RETURN_IF_ERROR(storage_.Rename(name, QuarantineName(layout.names, name)));
   }
+  return storage_.SyncFolder(kCheckpointFolder);
+}
+
+Status Repair::Quarantine() {
+  const StoreLayout& layout = found_.layout;
+  bool checkpoints = false;
+  for (const std::string& name : found_.restate ? SetAside(found_) : found_.strays) {
+    const bool checkpoint = name.starts_with(kCheckpointFolder);
+    if (found_.restate && checkpoint) continue;  // gone already
+    checkpoints = checkpoints || checkpoint;
+    RETURN_IF_ERROR(storage_.Rename(name, QuarantineName(layout.names, name)));
+  }
+  if (checkpoints) RETURN_IF_ERROR(storage_.SyncFolder(kCheckpointFolder));
   return storage_.SyncFolder(kJournalFolder);
 }
 

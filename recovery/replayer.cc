@@ -1,6 +1,9 @@
 #include "recovery/replayer.h"
 
 #include <algorithm>
+#include <cstddef>
+
+#include "journal/base/check.h"
 
 namespace holdfast {
 namespace {
@@ -26,9 +29,38 @@ void CountTornTail(const StoreLayout& layout, const Evidence& evidence, ReplayOu
                                              outcome.torn_bytes > 0 || outcome.ignored_groups > 0);
 }
 
-void TakeBatch(const JournalReader& reader, ReplayOutcome& outcome) {
+// Where in the chain a replay behind `from` begins; chain.size() if nowhere.
+size_t ReplayBegin(const std::vector<ChainSegment>& chain, Lsn from) {
+  if (!from) return 0;
+  size_t begin = chain.size();
+  for (size_t i = 0; i < chain.size(); ++i) {
+    if (chain[i].link.previous_last_lsn <= from) begin = i;
+  }
+  return begin;
+}
+
+// The name of the checkpoint that alone says that the records that are missing were there.
+Status NameCheckpoint(const StoreLayout& layout, const Evidence& evidence, ChainDamage& damage,
+                      const Status& status) {
+  TailEvidence others = evidence.tail;
+  others.checkpoint = Lsn();
+  const CheckpointFile* file = NewestThrough(layout);
+  if (file == nullptr || damage.first > evidence.tail.checkpoint ||
+      damage.first <= Horizon(others)) {
+    return status;
+  }
+  damage.reason = fmt::format("{} ({} is ahead: it holds up to LSN {})", damage.reason,
+                              file->name(), file->footer.through);
+  return Annotate(status, fmt::format("{} is ahead of the journal: it holds up to LSN {}",
+                                      file->name(), file->footer.through));
+}
+
+void TakeBatch(const JournalReader& reader, bool held, ReplayOutcome& outcome) {
   const BatchHeader& header = reader.batch().header;
-  outcome.records += header.records;
+  if (!held) {
+    outcome.records += header.records;
+    outcome.record_bytes += AlignUp(header.length, kBatchAlignment);
+  }
   if (header.last_lsn() <= outcome.proved) {
     outcome.proved_end = reader.behind();
     outcome.proved_last = header.last_lsn();
@@ -43,19 +75,30 @@ void TakeBatch(const JournalReader& reader, ReplayOutcome& outcome) {
 
 StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
                                const Evidence& evidence, const StateMachines& machines,
-                               ReplayScope scope, std::optional<ChainDamage>* damage) {
+                               ReplayScope scope, std::optional<ChainDamage>* damage, Lsn from) {
+  CHECK(CanReplayFrom(evidence, from));
+  const std::vector<ChainSegment> chain(
+      evidence.chain.begin() + static_cast<ptrdiff_t>(ReplayBegin(evidence.chain, from)),
+      evidence.chain.end());
   ReplayOutcome outcome;
   outcome.proved = evidence.proved();
-  outcome.proved_last = evidence.chain.front().link.previous_last_lsn;
-  JournalReader reader(storage, evidence.chain, evidence.rules);
+  outcome.proved_last = chain.front().link.previous_last_lsn;
+  outcome.begin = chain.front().id;
+  JournalReader reader(storage, chain, evidence.rules);
   for (;;) {
     const StatusOr<bool> more = reader.Next();
     if (!more.ok()) {
-      if (damage != nullptr) *damage = reader.damage();
-      return more.status();
+      std::optional<ChainDamage> found = reader.damage();
+      const Status named = found.has_value()
+                               ? NameCheckpoint(layout, evidence, *found, more.status())
+                               : more.status();
+      if (damage != nullptr) *damage = found;
+      return named;
     }
     if (!*more) break;
-    TakeBatch(reader, outcome);
+    const bool held = reader.batch().header.last_lsn() <= from;
+    TakeBatch(reader, held, outcome);
+    if (held) continue;
     const bool apply =
         scope == ReplayScope::kAll || (scope == ReplayScope::kProved && outcome.doubt_records == 0);
     const StatusOr<uint64_t> skipped =
@@ -70,6 +113,9 @@ StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
       }
       return skipped.status();
     }
+    if (*skipped > 0 && !outcome.skipped_in) {
+      outcome.skipped_in = SegmentId(reader.ref().segment);
+    }
     outcome.skipped_records += *skipped;
   }
   outcome.clean = reader.verdict() == Verdict::kEndClean;
@@ -81,13 +127,18 @@ StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
   return outcome;
 }
 
+bool CanReplayFrom(const Evidence& evidence, Lsn from) {
+  return ReplayBegin(evidence.chain, from) < evidence.chain.size();
+}
+
 Status ReadDoubt(Storage& storage, const Evidence& evidence, const ReplayOutcome& outcome,
                  const BatchSink& sink) {
   if (!outcome.doubt_first) return absl::OkStatus();
   // From the segment in which it begins; what is proved there is read over.
+  const SegmentId begin = outcome.proved_end.segment ? outcome.proved_end.segment : outcome.begin;
   std::vector<ChainSegment> chain;
   for (const ChainSegment& segment : evidence.chain) {
-    if (segment.id >= outcome.proved_end.segment) chain.push_back(segment);
+    if (segment.id >= begin) chain.push_back(segment);
   }
   JournalReader reader(storage, chain, evidence.rules);
   while (reader.last_lsn() < outcome.last) {

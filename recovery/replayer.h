@@ -28,13 +28,16 @@ struct ReplayOutcome {
   // Where the batches up to P end. No segment: none of them is in the chain.
   JournalPlace proved_end;
   Lsn proved_last;  // the newest of them; by the first Link if there is none
+  SegmentId begin;  // in which the reader began
   // The window in doubt, (P, L].
   Lsn doubt_first;           // none: it is empty
   uint64_t doubt_bytes = 0;  // its batches, padded
   uint64_t doubt_records = 0;
 
-  uint64_t records = 0;          // taken
+  uint64_t records = 0;          // taken, those that a checkpoint holds not counted
+  uint64_t record_bytes = 0;     // of their batches, padded
   uint64_t skipped_records = 0;  // of unknown types that may be skipped
+  SegmentId skipped_in;          // the first segment with one of them
   uint64_t torn_bytes = 0;
   uint64_t ignored_groups = 0;
   uint64_t bytes = 0;
@@ -43,13 +46,19 @@ struct ReplayOutcome {
   bool unproven_tail = false;
 };
 
-// Reads everything once.
+// Whether a checkpoint with this `from` can be replayed upon: no segment behind it is missing.
+bool CanReplayFrom(const Evidence& evidence, Lsn from);
+
+// Reads everything behind `from` once, from the segment on in which the record behind it stands;
+// none: everything. What a checkpoint alone proves, and is not there, is told with its name.
+// Needs:  CanReplayFrom(from), or none
 // Errors: kDataLoss            damage; *damage (may be null) has the details
 //         kFailedPrecondition  kNewerFormat: a record that must not be skipped
 //         kUnavailable         a read failed
 StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
                                const Evidence& evidence, const StateMachines& machines,
-                               ReplayScope scope, std::optional<ChainDamage>* damage = nullptr);
+                               ReplayScope scope, std::optional<ChainDamage>* damage = nullptr,
+                               Lsn from = Lsn());
 
 // Reads the window in doubt again and hands over its batches, in order.
 using BatchSink = std::function<Status(const BatchView&)>;

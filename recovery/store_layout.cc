@@ -14,7 +14,7 @@ namespace holdfast {
 namespace {
 
 // Names at the top that are ours, or that a file system makes by itself in the root of a volume.
-constexpr std::string_view kKnownNames[] = {kLockFile, "checkpoint", "lost+found"};
+constexpr std::string_view kKnownNames[] = {kLockFile, "lost+found"};
 
 Damage SegmentDamage(const SegmentFile& file, std::string reason) {
   return {.file = file.name(),
@@ -210,7 +210,7 @@ std::optional<Damage> MarkDamage(const StoreLayout& layout) {
                                      : "the file is missing, but there are segments");
   }
   if (layout.segments.empty()) {
-    if (!mark->newest && !mark->end_segment) return std::nullopt;
+    if (!mark->newest && !mark->end_segment && layout.checkpoints.empty()) return std::nullopt;
     return damaged(fmt::format("segments up to {} were in use, but there are none", mark->newest));
   }
   if (NewestLink(layout.segments) == layout.segments.size()) {
@@ -236,16 +236,38 @@ Status RefuseForeign(const Storage& storage, const StoreLayout& layout) {
       storage.display_path(), names.strangers.empty() ? kMarkFile : names.strangers.front());
 }
 
+// The names in the folder of the checkpoints.
+Status ListCheckpoints(Storage& storage, StoreNames& names) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, storage.List(kCheckpointFolder));
+  for (const std::string& file : files) {
+    const std::string name = fmt::format("{}/{}", kCheckpointFolder, file);
+    if (const Lsn from = ParseCheckpointFileName(file)) {
+      names.checkpoints.push_back(from);
+    } else if (IsCheckpointTempName(file)) {
+      names.checkpoint_temps.push_back(name);
+    } else if (file.starts_with(kQuarantinePrefix)) {
+      names.quarantine.push_back(name);
+    } else {
+      names.strangers.push_back(name);
+    }
+  }
+  std::sort(names.checkpoints.begin(), names.checkpoints.end());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StatusOr<StoreNames> ListStore(Storage& storage) {
   StoreNames names;
+  bool checkpoints = false;
   ASSIGN_OR_RETURN(const std::vector<std::string> top, storage.List(""));
   for (const std::string& name : top) {
     if (name == kMarkFile) {
       names.mark = true;
     } else if (name == kJournalFolder) {
       names.journal = true;
+    } else if (name == kCheckpointFolder) {
+      checkpoints = true;
     } else if (name.starts_with(kQuarantinePrefix)) {
       names.quarantine.push_back(name);
     } else if (std::find(std::begin(kKnownNames), std::end(kKnownNames), name) ==
@@ -253,6 +275,7 @@ StatusOr<StoreNames> ListStore(Storage& storage) {
       names.strangers.push_back(name);
     }
   }
+  if (checkpoints) RETURN_IF_ERROR(ListCheckpoints(storage, names));
   if (!names.journal) return names;
   ASSIGN_OR_RETURN(const std::vector<std::string> files, storage.List(kJournalFolder));
   for (const std::string& file : files) {
@@ -283,9 +306,18 @@ StatusOr<StoreLayout> ReadLayout(Storage& storage) {
     layout.salt = mark->salt;
     layout.epoch = mark->epoch;
   } else if (layout.names.segments.empty()) {
+    if (!layout.names.checkpoints.empty()) {
+      return DataLoss("{}: there are checkpoints, but neither a MARK nor a segment",
+                      storage.display_path());
+    }
     return NotFound("{}: no store here", storage.display_path());
   }
   RETURN_IF_ERROR(ReadHeads(storage, layout));
+  layout.checkpoints =
+      ReadCheckpointFiles(storage, layout.names.checkpoints, layout.store_id, layout.salt);
+  for (const CheckpointFile& file : layout.checkpoints) {
+    if (file.status.ok()) layout.epoch = std::max(layout.epoch, file.header.epoch);
+  }
   FindChain(layout);
   if (std::optional<Damage> damage = MarkDamage(layout); damage.has_value()) {
     layout.damages.push_back(*std::move(damage));
@@ -342,6 +374,15 @@ std::string QuarantineName(const StoreNames& names, const std::string& name) {
 bool IsRestated(const StoreLayout& layout) {
   const SegmentFile& oldest = layout.segments[layout.chain_begin];
   return oldest.link.has_value() && !oldest.link->previous && oldest.id > SegmentId(1);
+}
+
+const CheckpointFile* NewestThrough(const StoreLayout& layout) {
+  const CheckpointFile* newest = nullptr;
+  for (const CheckpointFile& file : layout.checkpoints) {
+    if (!file.status.ok()) continue;
+    if (newest == nullptr || file.footer.through > newest->footer.through) newest = &file;
+  }
+  return newest;
 }
 
 Status DamageStatus(const Damage& damage) {

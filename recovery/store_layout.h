@@ -11,6 +11,7 @@
 #include "journal/io/storage.h"
 #include "journal/mark.h"
 #include "journal/segment.h"
+#include "recovery/checkpoint_file.h"
 #include "recovery/survey.h"
 
 namespace holdfast {
@@ -25,6 +26,9 @@ struct StoreNames {
   std::vector<SegmentId> segments;      // ascending
   std::vector<std::string> spares;      // "journal/spare-…"
   std::vector<std::string> quarantine;  // set aside by a repair
+  // Listed before the segments: what a checkpoint holds stands in a segment that is listed too.
+  std::vector<Lsn> checkpoints;               // ascending, by their names
+  std::vector<std::string> checkpoint_temps;  // "checkpoint/tmp-…": of captures that were cut short
   std::vector<std::string> strangers;   // nobody here made them
   bool store() const { return mark || !segments.empty(); }
 };
@@ -52,6 +56,7 @@ struct StoreLayout {
   StoreId store_id{};
   uint64_t salt = 0;
   std::vector<SegmentFile> segments;  // ascending; not the spare ones
+  std::vector<CheckpointFile> checkpoints;  // ascending
   // [chain_begin, chain_end) of `segments` is the chain, without gaps unless `damages` says so.
   size_t chain_begin = 0, chain_end = 0;
   SegmentId oldest;  // that is needed
@@ -69,6 +74,7 @@ struct StoreLayout {
 };
 
 // Errors: kNotFound            nothing there: no store was ever begun
+//         kDataLoss            nothing but checkpoints
 //         kFailedPrecondition  kNewerFormat; kForeign: what is there is not ours
 //         kUnavailable         a read failed
 StatusOr<StoreLayout> ReadLayout(Storage& storage);
@@ -80,6 +86,9 @@ uint64_t RecordedEnd(const StoreLayout& layout, size_t index);
 std::string QuarantineName(const StoreNames& names, const std::string& name);
 // Whether a repair began this chain: what is older than it goes to quarantine, it is not removed.
 bool IsRestated(const StoreLayout& layout);
+
+// The checkpoint that knows of most, by its footer; null: none is whole.
+const CheckpointFile* NewestThrough(const StoreLayout& layout);
 
 // As an open would refuse it.
 Status DamageStatus(const Damage& damage);

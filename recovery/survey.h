@@ -88,12 +88,22 @@ struct TornTail {
   Lsn next_lsn;  // the first that is not there
 };
 
+// One checkpoint file.
+struct CheckpointSurvey {
+  std::string name;  // "checkpoint/…"
+  Lsn from, through;  // replay begins behind `from`; no entry is newer than `through`
+  uint64_t bytes = 0;
+  uint64_t entries = 0;  // about
+  std::string fault;     // why it is of no use; empty: it passes its checks
+};
+
 // All calls come in the order of the files, and inside a segment in the order of offsets: OnMark,
-// then for each file OnSegment, followed by its OnRecord and OnBatch, and then its OnDamage.
+// then OnCheckpoint for each, then for each file OnSegment, followed by its OnRecord and OnBatch, and then its OnDamage.
 class SurveyVisitor {
  public:
   virtual ~SurveyVisitor() = default;
   virtual void OnMark(const MarkView& mark) { (void)mark; }
+  virtual void OnCheckpoint(const CheckpointSurvey& checkpoint) { (void)checkpoint; }
   virtual void OnSegment(const SegmentSurvey& segment) { (void)segment; }
   virtual void OnRecord(const SurveyedRecord& record) { (void)record; }
   // After its records.

@@ -21,6 +21,9 @@ class Collector final : public SurveyVisitor {
   explicit Collector(Console& console) : progress_(console, "bytes", 0) {}
 
   void OnMark(const MarkView& mark) override { mark_ = mark; }
+  void OnCheckpoint(const CheckpointSurvey& checkpoint) override {
+    checkpoints_.push_back(checkpoint);
+  }
   void OnSegment(const SegmentSurvey& segment) override {
     file_bytes_ += segment.file_bytes;
     segments_.push_back(segment);
@@ -31,11 +34,13 @@ class Collector final : public SurveyVisitor {
   }
 
   const MarkView& mark() const { return mark_; }
+  const std::vector<CheckpointSurvey>& checkpoints() const { return checkpoints_; }
   const std::vector<SegmentSurvey>& segments() const { return segments_; }
   uint64_t unknown_records() const { return unknown_records_; }
 
  private:
   MarkView mark_;
+  std::vector<CheckpointSurvey> checkpoints_;
   std::vector<SegmentSurvey> segments_;
   uint64_t file_bytes_ = 0;
   uint64_t unknown_records_ = 0;
@@ -103,6 +108,16 @@ void PrintMarkText(const MarkView& view, Console& console) {
       view.slots_differ ? "; its two copies differ" : "");
 }
 
+void PrintCheckpointText(const CheckpointSurvey& checkpoint, Console& console) {
+  console.out << fmt::format("checkpoint    {}, {} bytes, ", checkpoint.name, checkpoint.bytes);
+  if (checkpoint.fault.empty()) {
+    console.out << fmt::format("about {} entries: replay begins behind LSN {}, nothing newer than {}\n",
+                               checkpoint.entries, checkpoint.from, checkpoint.through);
+  } else {
+    console.out << fmt::format("of no use: {}\n", checkpoint.fault);
+  }
+}
+
 void PrintSegmentText(const SegmentSurvey& segment, Console& console) {
   console.out << fmt::format("segment       {} {}{}, {} bytes", segment.name,
                              SegmentStateName(segment.state), segment.newest ? " (newest)" : "",
@@ -129,6 +144,9 @@ void PrintText(const Inspection& inspection, const Collector& files, Console& co
                              inspection.io_reason.empty() ? "" : ": " + inspection.io_reason);
   console.out << fmt::format("engine time   {}\n", absl::FormatDuration(survey.engine_time));
   PrintMarkText(files.mark(), console);
+  for (const CheckpointSurvey& checkpoint : files.checkpoints()) {
+    PrintCheckpointText(checkpoint, console);
+  }
   for (const SegmentSurvey& segment : files.segments()) PrintSegmentText(segment, console);
   if (files.unknown_records() > 0) {
     console.out << fmt::format(
@@ -190,6 +208,21 @@ std::string MarkJson(const Mark& mark) {
   return line + "\n";
 }
 
+std::string CheckpointJson(const CheckpointSurvey& checkpoint) {
+  std::string line;
+  JsonWriter(line)
+      .BeginObject()
+      .Field("kind", "checkpoint")
+      .Field("name", checkpoint.name)
+      .Field("bytes", checkpoint.bytes)
+      .Field("from_lsn", checkpoint.from.value())
+      .Field("through_lsn", checkpoint.through.value())
+      .Field("entries", checkpoint.entries)
+      .Field("fault", checkpoint.fault)
+      .EndObject();
+  return line + "\n";
+}
+
 std::string SegmentJson(const SegmentSurvey& segment) {
   std::string line;
   JsonWriter json(line);
@@ -211,6 +244,9 @@ std::string SegmentJson(const SegmentSurvey& segment) {
 void PrintJson(const Inspection& inspection, const Collector& files, Console& console) {
   console.out << StoreJson(inspection, files);
   if (files.mark().mark.has_value()) console.out << MarkJson(*files.mark().mark);
+  for (const CheckpointSurvey& checkpoint : files.checkpoints()) {
+    console.out << CheckpointJson(checkpoint);
+  }
   for (const SegmentSurvey& segment : files.segments()) console.out << SegmentJson(segment);
   if (!inspection.live.has_value()) return;
   for (const auto& [client, load] : inspection.live->clients) {

@@ -40,8 +40,9 @@ struct HeaderBytes {
   uint64_t epoch;
   int64_t engine_ns;
   int64_t created_ns;
+  uint64_t pinned;
 };
-static_assert(sizeof(HeaderBytes) == 64);
+static_assert(sizeof(HeaderBytes) == 72);
 static_assert(offsetof(HeaderBytes, store_id) == 16 && offsetof(HeaderBytes, from) == 32);
 
 struct FooterBytes {
@@ -142,7 +143,8 @@ std::vector<std::byte> EncodeCheckpointHeader(const CheckpointHeader& header,
                     .from = header.from.value(),
                     .epoch = header.epoch.value(),
                     .engine_ns = header.engine_ns,
-                    .created_ns = header.created_ns};
+                    .created_ns = header.created_ns,
+                    .pinned = header.pinned.value()};
   std::memcpy(bytes.magic, kHeaderMagic, sizeof kHeaderMagic);
   std::memcpy(bytes.store_id, header.store_id.data(), sizeof bytes.store_id);
   std::vector<std::byte> block(kCheckpointHeaderBytes);
@@ -162,7 +164,8 @@ StatusOr<CheckpointHeader> DecodeCheckpointHeader(ByteView block, const Checkpoi
   CheckpointHeader header{.from = Lsn(bytes.from),
                           .epoch = Epoch(bytes.epoch),
                           .engine_ns = bytes.engine_ns,
-                          .created_ns = bytes.created_ns};
+                          .created_ns = bytes.created_ns,
+                          .pinned = SegmentId(bytes.pinned)};
   std::memcpy(header.store_id.data(), bytes.store_id, sizeof bytes.store_id);
   return header;
 }

@@ -37,6 +37,9 @@ struct CheckpointHeader {
   Epoch epoch;  // of the boot that wrote it
   int64_t engine_ns = 0;
   int64_t created_ns = 0;  // wall
+  // The first segment with records of types that its writer did not know and skipped; none: there
+  // were none.
+  SegmentId pinned;
 };
 
 // One block.

@@ -20,7 +20,12 @@ constexpr int kTriesMax = 8;
 constexpr size_t kGatheredMax = 1'024;
 constexpr uint64_t kGatheredBytes = uint64_t{2} << 20;
 
-// Slots that one call of WriteSnapshot looks at: free ones cost time too, and the sequencer waits.
+// A visit goes forward through the journal in rounds of so many keys, of 16 bytes each: reads are
+// long then, wherever what is live lies. The first round is small, for who wants a few only.
+constexpr size_t kFirstRoundMax = 1'024;
+constexpr size_t kRoundMax = size_t{1} << 21;
+
+// Slots that one hold of the sequencer looks at: free ones cost time too, and the sequencer waits.
 constexpr uint64_t kSlotsVisitedMax = 16'384;
 
 // Entries of a checkpoint whose places in the index are fetched side by side.
@@ -98,17 +103,20 @@ Status PayloadIndex::ForEach(const Visit& visit) {
   }
   Status first_error;
   bool more = true;
-  while (more) {
-    std::vector<Looked> gathered = Gather(*snapshot);
-    if (gathered.empty()) break;
-    for (size_t i = 0; i < gathered.size() && more; ++i) {
-      const auto payload = Settle(std::move(gathered[i]), *snapshot);
-      if (!payload.has_value()) continue;
-      const StatusOr<bool> visited = payload->ok() ? visit(**payload) : payload->status();
-      if (visited.ok()) {
-        more = *visited;
-      } else if (first_error.ok()) {
-        first_error = visited.status();
+  for (size_t count_max = kFirstRoundMax; more; count_max = kRoundMax) {
+    const std::vector<Placed> round = NextRound(*snapshot, count_max);
+    if (round.empty()) break;
+    for (std::span<const Placed> rest = round; more && !rest.empty();) {
+      std::vector<Looked> gathered = Gather(*snapshot, rest);
+      for (size_t i = 0; i < gathered.size() && more; ++i) {
+        const auto payload = Settle(std::move(gathered[i]), *snapshot);
+        if (!payload.has_value()) continue;
+        const StatusOr<bool> visited = payload->ok() ? visit(**payload) : payload->status();
+        if (visited.ok()) {
+          more = *visited;
+        } else if (first_error.ok()) {
+          first_error = visited.status();
+        }
       }
     }
   }
@@ -117,17 +125,41 @@ Status PayloadIndex::ForEach(const Visit& visit) {
   return first_error;
 }
 
-std::vector<PayloadIndex::Looked> PayloadIndex::Gather(HashIndex::Snapshot& snapshot) {
+std::vector<PayloadIndex::Placed> PayloadIndex::NextRound(HashIndex::Snapshot& snapshot,
+                                                          size_t count_max) {
+  std::vector<Placed> round;
+  for (bool more = true; more && round.size() < count_max;) {
+    const size_t stop = std::min(count_max, round.size() + kSlotsVisitedMax);
+    MutexLock lock(sequencer_);
+    while (more && round.size() < stop) {
+      const HashIndex::Slot slot = snapshot.Next();
+      more = slot != HashIndex::kNoSlot;
+      if (!more) break;
+      const RecordRef ref = index_.Get(slot).ref;
+      round.push_back({.place = uint64_t{ref.segment} << 32 | ref.offset, .slot = slot});
+    }
+  }
+  const auto before = [](const Placed& a, const Placed& b) { return a.place < b.place; };
+  if (!std::is_sorted(round.begin(), round.end(), before)) {
+    std::sort(round.begin(), round.end(), before);
+  }
+  return round;
+}
+
+std::vector<PayloadIndex::Looked> PayloadIndex::Gather(const HashIndex::Snapshot& snapshot,
+                                                       std::span<const Placed>& round) {
   std::vector<Looked> gathered;
   {
     MutexLock lock(sequencer_);
     uint64_t bytes = 0;
-    while (gathered.size() < kGatheredMax && bytes < kGatheredBytes) {
-      const HashIndex::Slot slot = snapshot.Next();
-      if (slot == HashIndex::kNoSlot) break;
-      gathered.push_back(LookAt(slot));
+    size_t count = 0;
+    for (; count < round.size() && gathered.size() < kGatheredMax && bytes < kGatheredBytes;
+         ++count) {
+      if (!snapshot.Has(round[count].slot)) continue;  // erased meanwhile
+      gathered.push_back(LookAt(round[count].slot));
       bytes += gathered.back().payload.state_.ref.length;
     }
+    round = round.subspan(count);
   }
   std::sort(gathered.begin(), gathered.end(), [](const Looked& a, const Looked& b) {
     const IndexState& left = a.payload.state_;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,8 +100,17 @@ class PayloadIndex {
   // The payload of what was looked at, from wherever it is; `remember` keeps it.
   StatusOr<StoredPayload> ReadFound(std::string_view key, Looked looked, bool remember)
       ABSL_LOCKS_EXCLUDED(sequencer_);
-  // The next keys of `snapshot`, payloads read as far as they could be, in order of place.
-  std::vector<Looked> Gather(HashIndex::Snapshot& snapshot) ABSL_LOCKS_EXCLUDED(sequencer_);
+  // A key of a visit, by where its payload stood when the round was made.
+  struct Placed {
+    uint64_t place = 0;
+    HashIndex::Slot slot = HashIndex::kNoSlot;
+  };
+  // The next keys of `snapshot`, at most `count_max`, in order of place.
+  std::vector<Placed> NextRound(HashIndex::Snapshot& snapshot, size_t count_max)
+      ABSL_LOCKS_EXCLUDED(sequencer_);
+  // Takes some from the front of `round`: payloads read as far as they could be, in order of place.
+  std::vector<Looked> Gather(const HashIndex::Snapshot& snapshot, std::span<const Placed>& round)
+      ABSL_LOCKS_EXCLUDED(sequencer_);
   // What `gathered` has become meanwhile; none if its key was erased.
   std::optional<StatusOr<StoredPayload>> Settle(Looked gathered,
                                                 const HashIndex::Snapshot& snapshot)

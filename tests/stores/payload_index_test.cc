@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/stores/fake_stores.h"
 #include "tests/support/status_matchers.h"
@@ -180,6 +183,31 @@ TEST(PayloadIndexTest, OneThatCannotBeReadDoesNotStopTheOthers) {
   }),
                kDataLoss, kDamage);
   EXPECT_EQ(visited, (std::set<std::string>{"a", "c"}));
+}
+
+// So that reads are long and go forward, wherever the live ones lie.
+TEST(PayloadIndexTest, AVisitGoesForwardThroughTheJournal) {
+  constexpr uint64_t kCount = 5'000;
+  constexpr uint64_t kFirstRound = 1'024;  // by itself: who wants a few gets them at once
+  FakeStores fake(Uncached());
+  const auto id = [](uint64_t number) { return "id-" + std::to_string(number); };
+  for (uint64_t number = 0; number < kCount; ++number) {
+    Accept(fake.deliveries().Put(DeliveryFor(id(number))));
+  }
+  for (uint64_t number = 0; number < kCount; ++number) {
+    Accept(fake.deliveries().Put(DeliveryFor(id(number * 7'919 % kCount))));
+  }
+  std::set<std::string> seen;
+  std::vector<uint64_t> lsns;
+  ASSERT_OK(fake.deliveries().Iterate([&](const StoredDelivery& stored) {
+    seen.insert(stored.delivery.id);
+    lsns.push_back(stored.lsn);
+    return true;
+  }));
+  EXPECT_EQ(seen.size(), kCount);
+  ASSERT_EQ(lsns.size(), kCount);
+  EXPECT_TRUE(std::is_sorted(lsns.begin(), lsns.begin() + kFirstRound));
+  EXPECT_TRUE(std::is_sorted(lsns.begin() + kFirstRound, lsns.end()));
 }
 
 }  // namespace

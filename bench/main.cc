@@ -89,7 +89,7 @@ int RunRecovery(const CommandLine& line, const RunFacts& facts) {
   return report->intact() ? 0 : 2;
 }
 
-CLI::App* AddRecovery(CLI::App& app, RecoveryOptions& recovery, std::string& peers) {
+CLI::App* AddRecovery(CLI::App& app, RecoveryOptions& recovery) {
   CLI::App* command = app.add_subcommand(
       "recovery", "opening a store whose process was killed, cold, beside RocksDB and LMDB");
   command->add_option("--live", recovery.plan.live, "deliveries that are live at the end")
@@ -107,11 +107,17 @@ CLI::App* AddRecovery(CLI::App& app, RecoveryOptions& recovery, std::string& pee
   command->add_option("--rounds", recovery.rounds, "the median of this many is reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000));
+  using Peers = RecoveryOptions::Peers;
+  const std::map<std::string, Peers> peers = {{"auto", Peers::kFound},
+                                              {"none", Peers::kNone},
+                                              {"rocksdb", Peers::kRocksDb},
+                                              {"lmdb", Peers::kLmdb}};
   command
-      ->add_option("--peers", peers,
-                   "auto: those whose libraries were found when this was built; or none")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "none"}));
+      ->add_option(
+          "--peers", recovery.peers,
+          "auto (those whose libraries were found when this was built, the default), none, "
+          "rocksdb or lmdb")
+      ->transform(CLI::CheckedTransformer(peers));
   command->footer(
       "Examples:\n"
       "  holdfast-bench recovery --dir /mnt/disk/bench\n"
@@ -162,8 +168,7 @@ int Main(int count, char** words) {
   pending->add_option("--count", line.pending.count, "deliveries")->capture_default_str();
   pending->add_option("--event-bytes", line.pending.event_bytes, "size of each event")
       ->capture_default_str();
-  std::string peers = "auto";
-  CLI::App* recovery = AddRecovery(app, line.recovery, peers);
+  CLI::App* recovery = AddRecovery(app, line.recovery);
   add_common(recovery);
   CLI::App* backlog = AddBacklog(app, line.backlog);
   add_common(backlog);
@@ -179,7 +184,6 @@ int Main(int count, char** words) {
   line.stores.directory = line.pending.directory = line.directory;
   line.recovery.directory = line.backlog.directory = line.directory;
   line.stores.io = line.pending.io = line.recovery.io = line.backlog.io = line.io;
-  line.recovery.peers = peers == "auto";
   line.stores.batched = cases != "synced";
   line.stores.synced = cases != "batched";
   const RunFacts facts{.machine = DescribeMachine(line.directory),

@@ -105,6 +105,17 @@ StatusOr<RecoverySample> Measure(const RecoveryKind& kind, const RecoverySetup& 
   return sample;
 }
 
+std::vector<RecoveryKind> KindsOf(const RecoveryOptions& options) {
+  using Peers = RecoveryOptions::Peers;
+  std::vector<RecoveryKind> kinds = {HoldfastKind()};
+  std::vector<RecoveryKind> peers;
+  if (options.peers == Peers::kFound) peers = PeerKinds();
+  if (options.peers == Peers::kRocksDb) peers = RocksDbKinds();
+  if (options.peers == Peers::kLmdb) peers = LmdbKinds();
+  kinds.insert(kinds.end(), peers.begin(), peers.end());
+  return kinds;
+}
+
 Status CheckOptions(const RecoveryOptions& options) {
   const RecoveryPlan& plan = options.plan;
   if (plan.live == 0 || plan.live > plan.cycles) {
@@ -164,10 +175,7 @@ uint64_t RecoveryBytesNeeded(const RecoveryPlan& plan) {
 
 StatusOr<RecoveryReport> RunRecoveryBench(const RecoveryOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
-  std::vector<RecoveryKind> kinds = {HoldfastKind()};
-  if (options.peers) {
-    for (RecoveryKind& kind : PeerKinds()) kinds.push_back(std::move(kind));
-  }
+  const std::vector<RecoveryKind> kinds = KindsOf(options);
   RecoveryReport report;
   for (const RecoveryKind& kind : kinds) {
     report.stores.push_back({.name = kind.name, .settings = kind.settings, .rounds = {}});

@@ -17,7 +17,7 @@ struct RecoveryOptions {
   IoBackend io = IoBackend::kAuto;
   RecoveryPlan plan;
   int rounds = 3;  // all stores take turns in each
-  bool peers = true;
+  enum class Peers { kFound, kNone, kRocksDb, kLmdb } peers = Peers::kFound;
 };
 
 // One store, filled, killed, opened and read once.

@@ -1,5 +1,6 @@
 #include "recovery/compactor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "journal/io/aligned_buffer.h"
@@ -10,13 +11,23 @@ namespace {
 
 // What goes into one batch: large enough to cost little, small enough to hold up nobody.
 constexpr uint64_t kBatchBytes = uint64_t{32} << 10;
+// What a record may take more when it is stated again: its numbers have grown.
+constexpr uint64_t kGrowth = 64;
 
 }  // namespace
 
-Status Compactor::Begin(const CompactedSegment& segment) {
+Compactor::Compactor(Storage& storage, RecordSink& sink, const StateMachines& machines,
+                     uint64_t salt, uint64_t batch_bytes_max)
+    : storage_(storage),
+      sink_(sink),
+      machines_(machines),
+      salt_(salt),
+      batch_bytes_max_(std::min(batch_bytes_max, kBatchBytes)) {}
+
+Status Compactor::Begin(const SealedSegment& segment) {
   reader_.reset();
   segment_ = segment;
-  const std::string name = SegmentFileName(segment.id);
+  const std::string name = SegmentFileName(segment.segment);
   ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                    storage_.OpenFile(name, OpenMode::kReadOnly, {.direct = true}));
   AlignedBuffer head(kFirstGroupOffset);
@@ -26,14 +37,14 @@ Status Compactor::Begin(const CompactedSegment& segment) {
   if (!header.ok()) return Annotate(header.status(), name);
   const LinkView link = DecodeLinkGroup(head.view().subspan(kSegmentHeaderBytes),
                                         {.salt = salt_,
-                                         .segment = static_cast<uint32_t>(segment.id.value()),
+                                         .segment = static_cast<uint32_t>(segment.segment.value()),
                                          .stamp = header->life});
   if (link.shape != Shape::kValid) return DataLoss("{}: its Link fails its check", name);
-  chain_ = {{.id = segment.id,
+  chain_ = {{.id = segment.segment,
              .life = header->life_of(),
              .segment_bytes = header->segment_bytes,
              .link = link.link,
-             .end = segment.valid_end}};
+             .end = segment.end}};
   reader_ = std::make_unique<JournalReader>(storage_, chain_, ReadRules{.horizon = segment.last});
   counted_bytes_ = 0;
   return absl::OkStatus();
@@ -106,10 +117,11 @@ Status Compactor::RestatePiece() {
 size_t Compactor::Fill(size_t from) {
   draft_.Clear();
   size_t next = from;
-  for (; next < candidates_.size() && draft_.batch_bytes() < kBatchBytes; ++next) {
+  for (; next < candidates_.size(); ++next) {
     const Candidate& candidate = candidates_[next];
-    ByteView bytes =
-        AsBytes(bytes_).subspan(candidate.begin, candidate.end - candidate.begin);
+    const uint64_t size = candidate.end - candidate.begin;
+    if (!draft_.empty() && draft_.batch_bytes() + size + kGrowth > batch_bytes_max_) break;
+    ByteView bytes = AsBytes(bytes_).subspan(candidate.begin, size);
     const StatusOr<RawRecord> record = TakeRecord(bytes);
     CHECK_OK(record);
     const StateMachine* machine = machines_.For(static_cast<RecordType>(record->header.type));

@@ -10,16 +10,10 @@
 #include "journal/base/status.h"
 #include "journal/journal_reader.h"
 #include "journal/record_sink.h"
+#include "journal/segment_ledger.h"
 #include "journal/state_machine.h"
 
 namespace holdfast {
-
-// The segment to compact, as the journal knows it.
-struct CompactedSegment {
-  SegmentId id;
-  Lsn last;                // newest record in it
-  uint64_t valid_end = 0;  // what lies beyond is dead
-};
 
 // A copy is made by compare-and-append: under one hold of the sequencer a record is asked for (does
 // the state still rests on it?) and stated again, so a copy never lands behind its own tombstone.
@@ -32,16 +26,17 @@ class Compactor {
     uint64_t restated_bytes = 0;
   };
 
-  // All borrowed. `salt` is the store's.
-  Compactor(Storage& storage, RecordSink& sink, const StateMachines& machines, uint64_t salt)
-      : storage_(storage), sink_(sink), machines_(machines), salt_(salt) {}
+  // All borrowed. `salt` is the store's. A batch gets no more than `batch_bytes_max`, unless a single
+  // record is larger.
+  Compactor(Storage& storage, RecordSink& sink, const StateMachines& machines, uint64_t salt,
+            uint64_t batch_bytes_max);
 
   // Turns to `segment`, from its first record.
   // Errors: kDataLoss     its first two blocks fail their checks
   //         kUnavailable  a read failed
-  Status Begin(const CompactedSegment& segment);
+  Status Begin(const SealedSegment& segment);
   bool active() const { return reader_ != nullptr; }
-  SegmentId segment() const { return segment_.id; }
+  SegmentId segment() const { return segment_.segment; }
 
   // Reads on for about `piece_bytes` and states again what is live in them. False: that was the
   // end of the segment.
@@ -68,7 +63,8 @@ class Compactor {
   RecordSink& sink_;
   const StateMachines& machines_;
   const uint64_t salt_;
-  CompactedSegment segment_;
+  const uint64_t batch_bytes_max_;
+  SealedSegment segment_;
   std::vector<ChainSegment> chain_;  // the one segment; borrowed by reader_
   std::unique_ptr<JournalReader> reader_;
   uint64_t counted_bytes_ = 0;  // of reader_, in counts_ already

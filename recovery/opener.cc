@@ -22,8 +22,8 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kEpochMax = std::numeric_limits<uint32_t>::max();  // it is a field of batches
-// The newest segment, one ahead of need, and the reserve.
 constexpr int kReadAttempts = 5;  // beside a live writer
+// The newest segment, one ahead of need, and the reserve.
 constexpr size_t kSparesMax = 2 + SegmentSet::Options().reserve;
 constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
 
@@ -90,7 +90,8 @@ class Opening {
   Status Copy(SegmentWriter& writer);
   Status Settle();
   void Free(const Continuation& next);
-  void CutPredecessor(const Continuation& next);
+  void CutPredecessors(const Continuation& next);
+  Status CutShort(SegmentFile& segment, uint64_t end);
   void KeepBooks(const Continuation& next);
   void Warn(const std::string& line) const {
     if (options_.log != nullptr) options_.log->Log(LogLevel::kWarning, line);
@@ -108,7 +109,6 @@ class Opening {
   StoreView view_;
   CheckpointChoice checkpoint_;  // Points into view_.
   ReplayOutcome outcome_;
-  std::optional<uint64_t> predecessor_bytes_;  // on disk, if it was looked at
   OpenedStore opened_;
 };
 
@@ -399,26 +399,45 @@ void Opening::Free(const Continuation& next) {
       Warn(fmt::format("{}: not needed any more, but: {}", file.name(), Message(removed)));
     }
   }
-  CutPredecessor(next);
+  CutPredecessors(next);
   KeepBooks(next);
 }
 
-void Opening::CutPredecessor(const Continuation& next) {
-  const TracedSegment* predecessor =
-      view_.evidence.has_value() ? view_.evidence->Traced(next.previous) : nullptr;
-  if (predecessor == nullptr) return;
-  const uint64_t end =
-      std::max(AlignUp(next.previous_end, kBlockBytes), predecessor->trace.stamped_end);
-  const Status truncated = [&]() -> Status {
-    ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                     storage_.OpenFile(SegmentFileName(next.previous), OpenMode::kReadWrite));
-    ASSIGN_OR_RETURN(const uint64_t size, file->Size());
-    if (size > end) RETURN_IF_ERROR(file->Truncate(end));
-    predecessor_bytes_ = std::min(size, end);
-    return absl::OkStatus();
-  }();
-  if (!truncated.ok())
-    Warn(fmt::format("{}: not cut short: {}", SegmentFileName(next.previous), Message(truncated)));
+// The segments that an open closed, this one's predecessor and those that an open which was cut short
+// left as they were.
+void Opening::CutPredecessors(const Continuation& next) {
+  StoreLayout& layout = view_.layout;
+  for (size_t i = layout.chain_begin; i < layout.chain_end; ++i) {
+    SegmentFile& file = layout.segments[i];
+    if (file.id >= next.segment) return;
+    const bool newest = file.id == next.previous;
+    if (!newest && layout.segments[i + 1].link->reason != LinkReason::kOpen) continue;
+    const uint64_t end = AlignUp(newest ? next.previous_end : RecordedEnd(layout, i), kBlockBytes);
+    if (file.file_bytes <= end) continue;
+    if (const Status cut = CutShort(file, end); !cut.ok()) {
+      Warn(fmt::format("{}: not cut short: {}", file.name(), Message(cut)));
+    }
+  }
+}
+
+Status Opening::CutShort(SegmentFile& segment, uint64_t end) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                   storage_.OpenFile(segment.name(), OpenMode::kReadWrite));
+  uint64_t stamped_end = 0;
+  if (const TracedSegment* traced = view_.evidence->Traced(segment.id); traced != nullptr) {
+    stamped_end = traced->trace.stamped_end;
+  } else {
+    ReadWindow window;
+    RETURN_IF_ERROR(window.Open(*file));
+    ASSIGN_OR_RETURN(const SegmentTrace trace,
+                     TraceSegment(window, segment.life, segment.segment_bytes));
+    stamped_end = trace.stamped_end;
+  }
+  end = std::max(end, stamped_end);
+  if (segment.file_bytes <= end) return absl::OkStatus();
+  RETURN_IF_ERROR(file->Truncate(end));
+  segment.file_bytes = end;
+  return file->SyncData();
 }
 
 // The chain before the new segment, as the journal takes it over.
@@ -431,7 +450,6 @@ void Opening::KeepBooks(const Continuation& next) {
         .segment = file.id, .last = {}, .file_bytes = file.file_bytes, .end = next.previous_end};
     if (file.id == next.previous) {
       sealed.last = next.previous_last;
-      sealed.file_bytes = predecessor_bytes_.value_or(file.file_bytes);
     } else {
       sealed.last = layout.segments[i + 1].link->previous_last_lsn;
       sealed.end = RecordedEnd(layout, i);

@@ -24,6 +24,10 @@ uint64_t DiskTarget(const RetentionOptions& options, uint64_t live_bytes) {
                kSegmentsOverLive * options.segment_bytes - options.segment_bytes / 2);
 }
 
+bool CheckpointsAreNewest(const RetentionFacts& facts) {
+  return facts.appended == facts.checkpoint && facts.older_checkpoint + 1 >= facts.checkpoint;
+}
+
 void Retention::Observe(const RetentionFacts& facts) {
   const SegmentId oldest = facts.sealed.empty() ? SegmentId() : facts.sealed.front().id;
   std::erase_if(dead_at_, [&](const auto& dead) { return dead.first < oldest; });
@@ -45,16 +49,18 @@ SegmentId Retention::KeepFrom(const RetentionFacts& facts) const {
 }
 
 bool Retention::WantsCheckpoint(const RetentionFacts& facts) const {
-  if (facts.appended <= facts.checkpoint) return false;
   const uint64_t every = options_.checkpoint_every_bytes != 0 ? options_.checkpoint_every_bytes
                                                               : options_.segment_bytes;
-  if (facts.since_checkpoint_bytes >= std::max(every, facts.checkpoint_bytes)) return true;
+  if (facts.appended > facts.checkpoint &&
+      facts.since_checkpoint_bytes >= std::max(every, facts.checkpoint_bytes)) {
+    return true;
+  }
   // Dead segments wait for nothing else, and their room is wanted.
   const bool pressed = facts.short_of_space ||
                        facts.disk_bytes > DiskTarget(options_, facts.live_bytes);
   return pressed && !facts.sealed.empty() && Dead(facts.sealed.front()) &&
          !Pinned(facts, facts.sealed.front().id) &&
-         facts.sealed.front().last > facts.older_checkpoint && facts.synced > facts.checkpoint;
+         facts.sealed.front().last > facts.older_checkpoint && !CheckpointsAreNewest(facts);
 }
 
 std::optional<SegmentId> Retention::ToCompact(const RetentionFacts& facts) const {

@@ -44,6 +44,9 @@ uint64_t DiskBound(const RetentionOptions& options, uint64_t live_bytes);
 // Where compaction begins, so that the bound is kept while it works.
 uint64_t DiskTarget(const RetentionOptions& options, uint64_t live_bytes);
 
+// Neither of the two could be any newer: see Housekeeper::TakeCheckpoint.
+bool CheckpointsAreNewest(const RetentionFacts& facts);
+
 // Threads: one at a time.
 class Retention {
  public:

@@ -9,6 +9,7 @@
 #include "journal/io/open_storage.h"
 #include "journal/journal.h"
 #include "journal/read_only_journal.h"
+#include "recovery/housekeeper.h"
 #include "recovery/opener.h"
 #include "stores/engine_on_storage.h"
 #include "stores/engine_options.h"
@@ -59,11 +60,15 @@ class JournalEngine final : public TickingEngine {
   Status Flush() override;
   Status Close() override;
   void Tick() override {
-    if (journal_ != nullptr) journal_->Tick();
+    if (journal_ == nullptr) return;
+    journal_->Tick();
+    housekeeper_->Tick();
   }
 
  private:
   void BeginBoot(const StoreIdentity& identity, absl::Duration engine_time);
+  void StartHousekeeper(const OpenedStore& opened, const StoreIdentity& identity, bool threads);
+  Status CheckWriting();
   void LogStart();
   void Log(LogLevel level, const std::string& line) {
     if (options_.log != nullptr) options_.log->Log(level, line);
@@ -80,10 +85,12 @@ class JournalEngine final : public TickingEngine {
   Mutex sequencer_;  // Orders all records and guards the state of every store.
   LocalStores stores_;
   std::unique_ptr<Journal> journal_;               // null if read-only
+  std::unique_ptr<Housekeeper> housekeeper_;       // likewise
   std::unique_ptr<ReadOnlyJournal> read_journal_;  // null if writing
   std::optional<EngineClock> engine_clock_;
   RecoveryReport report_;
   uint64_t boot_epoch_ = 0;
+  uint64_t disk_bytes_ = 0;  // when it was opened read-only
   std::string id_prefix_;
   std::atomic<uint64_t> next_id_{1};
   Mutex close_mu_;
@@ -93,6 +100,7 @@ class JournalEngine final : public TickingEngine {
 JournalEngine::~JournalEngine() {
   if (fork_guard_.InChild()) {
     // Threads, locks and requests in flight belong to the parent: touch none of them.
+    (void)housekeeper_.release();    // leaked on purpose
     (void)journal_.release();        // leaked on purpose
     (void)owned_storage_.release();  // leaked on purpose
     return;
@@ -111,7 +119,8 @@ Status JournalEngine::Start(bool threads) {
                                                   .log = options_.log},
                                                  stores_.machines()));
   report_ = opened.report;
-  BeginBoot(opened.start.identity, opened.start.engine_time);
+  const StoreIdentity identity = opened.start.identity;
+  BeginBoot(identity, opened.start.engine_time);
   ASSIGN_OR_RETURN(journal_,
                    Journal::Start(storage_, clock_, options_.log,
                                   {.durability = options_.durability,
@@ -120,14 +129,42 @@ Status JournalEngine::Start(bool threads) {
                                    .threads = threads},
                                   std::move(opened.start), stores_.machines(), sequencer_));
   stores_.Attach(*journal_, fork_guard_, LimitsOf(options_));
+  StartHousekeeper(opened, identity, threads);
   stores_.AddTo(report_);
   LogStart();
   return absl::OkStatus();
 }
 
+void JournalEngine::StartHousekeeper(const OpenedStore& opened, const StoreIdentity& identity,
+                                     bool threads) {
+  HousekeeperStart start{.since_checkpoint_bytes = opened.replayed_bytes, .pinned = opened.pinned};
+  const std::vector<KeptCheckpoint>& kept = opened.checkpoints;  // oldest first
+  if (!kept.empty()) {
+    start.checkpoint = kept.back().from;
+    start.checkpoint_bytes = kept.back().bytes;
+  }
+  if (kept.size() > 1) start.older_checkpoint = kept[kept.size() - 2].from;
+  housekeeper_ = std::make_unique<Housekeeper>(
+      HousekeeperOptions{
+          .retention = {.segment_bytes = options_.segment_bytes,
+                        .checkpoint_every_bytes = options_.checkpoint_every_bytes,
+                        .space_ratio = options_.space_ratio},
+          .compact_bytes_per_second = options_.compact_bytes_per_second,
+          .threads = threads},
+      HousekeeperParts{.storage = storage_,
+                       .clock = clock_,
+                       .log = options_.log,
+                       .journal = *journal_,
+                       .machines = stores_.machines(),
+                       .live = stores_.live(),
+                       .identity = identity},
+      start);
+}
+
 Status JournalEngine::StartReadOnly() {
-  ASSIGN_OR_RETURN(ReadStore read, OpenReadOnly(storage_, stores_.machines()));
+  ASSIGN_OR_RETURN(ReadStore read, OpenReadOnly(storage_, stores_.machines(), {.log = options_.log}));
   report_ = read.report;
+  disk_bytes_ = read.disk_bytes;
   BeginBoot(read.identity, read.engine_time);
   read_journal_ = std::make_unique<ReadOnlyJournal>(storage_, read.identity.salt, sequencer_);
   stores_.Attach(*read_journal_, fork_guard_, LimitsOf(options_));
@@ -182,20 +219,38 @@ EngineStats JournalEngine::stats() {
     stats.flushes = journal.flushes;
     stats.segments = journal.segments;
     stats.poisoned = journal.poisoned;
+    housekeeper_->AddTo(stats);
   } else {
     stats.appended_lsn = stats.written_lsn = stats.synced_lsn = report_.last_lsn;
     stats.segments = report_.segments;
+    stats.checkpoint_lsn = report_.checkpoint_lsn;
+    stats.checkpoint_bytes = report_.checkpoint_bytes;
+    stats.disk_bytes = disk_bytes_;
+    MutexLock lock(sequencer_);
+    stats.live_records = stores_.live().total().records;
+    stats.live_bytes = stores_.live().total().bytes;
   }
   stores_.deliveries().AddTo(stats);
   return stats;
 }
 
+Status JournalEngine::CheckWriting() {
+  if (fork_guard_.InChild()) {
+    return WrongState(Detail::kLocked,
+                      "a forked child: the engine belongs to the process that opened it");
+  }
+  if (journal_ == nullptr) return WrongState(Detail::kReadOnly, "the store was opened read-only");
+  return absl::OkStatus();
+}
+
 Status JournalEngine::Checkpoint() {
-  return WrongState(Detail::kReadOnly, "no checkpoints yet");
+  RETURN_IF_ERROR(CheckWriting());
+  return housekeeper_->Checkpoint();
 }
 
 StatusOr<CompactionReport> JournalEngine::Compact() {
-  return WrongState(Detail::kReadOnly, "no compaction yet");
+  RETURN_IF_ERROR(CheckWriting());
+  return housekeeper_->Compact();
 }
 
 Status JournalEngine::Flush() {
@@ -206,7 +261,10 @@ Status JournalEngine::Flush() {
 Status JournalEngine::Close() {
   if (fork_guard_.InChild()) return WrongState(Detail::kLocked, "a forked child cannot close");
   MutexLock lock(close_mu_);
-  if (!closed_.has_value()) closed_ = journal_ == nullptr ? absl::OkStatus() : journal_->Close();
+  if (!closed_.has_value()) {
+    if (housekeeper_ != nullptr) housekeeper_->Stop();
+    closed_ = journal_ == nullptr ? absl::OkStatus() : journal_->Close();
+  }
   return *closed_;
 }
 

@@ -13,6 +13,7 @@ EngineOptions EngineOptionsFor(const CrashRunOptions& options, Clock& clock, Rng
   engine.segment_bytes = uint64_t{64} << 10;
   // Small, so that values are read back from the journal.
   engine.value_cache_entries = 8;
+  if (options.housekeeping) engine.checkpoint_every_bytes = uint64_t{32} << 10;
   engine.clock = &clock;
   engine.rng = &rng;
   return engine;
@@ -56,7 +57,14 @@ bool CrashRun::Boot(size_t steps) {
   EXPECT_TRUE(model.ok()) << model.status();
   if (!model.ok()) return false;
   EXPECT_EQ(history_.After(history_.begun()).DifferenceTo(*model), "");
-  for (size_t i = 0; i < steps && !testing::Test::HasFailure(); ++i) Step(**engine);
+  for (size_t i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+    Step(**engine);
+    if (options_.housekeeping) KeepHouse(**engine);
+  }
+  const EngineStats stats = (*engine)->stats();
+  housekept_.checkpoints += stats.checkpoints;
+  housekept_.restated_records += stats.restated_records;
+  housekept_.retired_segments += stats.retired_segments;
   const Status closed = (*engine)->Close();
   EXPECT_TRUE(closed.ok()) << closed;
   history_.Poll();
@@ -77,6 +85,20 @@ void CrashRun::Note(TickingEngine& engine) {
   expect_.ids = workload_.ids().size();
   EXPECT_EQ(workload_.complaint(), "");
   segments_max_ = std::max(segments_max_, stats.segments);
+}
+
+void CrashRun::KeepHouse(TickingEngine& engine) {
+  const uint64_t what = choices_.Below(24);
+  if (what < 3) {
+    engine.Tick();
+  } else if (what == 3) {
+    const Status taken = engine.Checkpoint();
+    EXPECT_TRUE(taken.ok()) << taken;
+  } else if (what == 4) {
+    const auto compacted = engine.Compact();
+    EXPECT_TRUE(compacted.ok()) << compacted.status();
+  }
+  Note(engine);
 }
 
 void CrashRun::Step(TickingEngine& engine) {

@@ -29,6 +29,8 @@ struct CrashRunOptions {
   bool lying_syncs = false;
   size_t depth_max = 8;
   uint32_t sector_bytes = 512;
+  // Takes checkpoints, compacts and retires all the time.
+  bool housekeeping = false;
 };
 
 // What must hold for whatever comes back after a crash at one moment.
@@ -69,11 +71,14 @@ class CrashRun {
   CrashWitness witness() const { return {options_, history_, workload_.ids()}; }
   const CrashRunOptions& options() const { return options_; }
   uint64_t segments_max() const { return segments_max_; }
+  // Over all boots.
+  const EngineStats& housekept() const { return housekept_; }
 
  private:
   bool Boot(size_t steps);
   void Step(TickingEngine& engine);
   void Note(TickingEngine& engine);
+  void KeepHouse(TickingEngine& engine);
 
   const CrashRunOptions options_;
   SimClock clock_;
@@ -85,6 +90,7 @@ class CrashRun {
   CrashExpectation expect_;
   std::vector<CrashMoment> moments_;
   uint64_t segments_max_ = 0;
+  EngineStats housekept_;
 };
 
 }  // namespace holdfast

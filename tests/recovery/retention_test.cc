@@ -103,6 +103,18 @@ TEST_F(RetentionTest, ACheckpointIsDueByBytes) {
   EXPECT_FALSE(retention_.WantsCheckpoint(facts));
 }
 
+// Where nothing is appended any more, the older one is renewed until it has passed them.
+TEST_F(RetentionTest, AnOlderCheckpointInTheWayIsRenewed) {
+  RetentionFacts facts = FactsWith({0});
+  facts.short_of_space = true;
+  facts.checkpoint = facts.appended;
+  facts.older_checkpoint = Lsn(50);
+  retention_.Observe(facts);
+  EXPECT_TRUE(retention_.WantsCheckpoint(facts));
+  facts.older_checkpoint = facts.checkpoint - 1;
+  EXPECT_FALSE(retention_.WantsCheckpoint(facts));
+}
+
 TEST_F(RetentionTest, ACheckpointIsDueWhenDeadSegmentsWaitForItAndRoomIsWanted) {
   RetentionFacts facts = FactsWith({0});
   facts.older_checkpoint = Lsn(50);

@@ -1,0 +1,275 @@
+// Checkpoints, compaction and retirement beside running writers, on the real engine with its
+// threads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "stores/engine_on_storage.h"
+#include "tests/sim/model.h"
+#include "tests/sim/sim_storage.h"
+#include "tests/stores/fake_stores.h"
+#include "tests/support/seeds.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_storage.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint64_t kSegment = uint64_t{64} << 10;
+
+EngineOptions TinySegments(const std::string& directory) {
+  EngineOptions options;
+  options.directory = directory;
+  options.io = BackendUnderTest();
+  options.segment_bytes = kSegment;
+  options.value_cache_entries = 16;
+  options.commit_interval = absl::Milliseconds(1);
+  options.compact_bytes_per_second = 0;
+  return options;
+}
+
+std::string IdOf(uint64_t number) { return "id-" + std::to_string(number); }
+std::string EventOf(uint64_t number) {
+  return std::to_string(number) + std::string(200 + number % 300, static_cast<char>('a' + number % 26));
+}
+
+// Waits, within reason, for something that a thread of the engine brings about.
+bool Eventually(const std::function<bool()>& done) {
+  for (int i = 0; i < 3'000; ++i) {
+    if (done()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+// Hundreds of segment lives with short-lived deliveries, and some that stay: the disk stays in its
+// bound, and a start from a checkpoint and from a full scan bring back the same, field by field.
+// Proves: G7
+TEST(HousekeepingTest, ASoakStaysInItsBounds) {
+  const uint64_t lives = NumberFromEnvironment("HOLDFAST_SEGMENT_LIVES", 300);
+  TempDir directory;
+  const EngineOptions options = TinySegments(directory.Sub("store"));
+  uint64_t number = 0;
+  std::map<uint64_t, uint32_t> live;  // with attempts
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+    SeededRng rng(7);
+    const OffsetKey key{"orders", "billing", 0};
+    uint64_t worst = 0;
+    while (engine->stats().retired_segments < lives) {
+      Commit last;
+      for (int i = 0; i < 100; ++i) {
+        const uint64_t put = ++number;
+        last = engine->Transact([&](Transaction& change) {
+          Delivery delivery = DeliveryFor(IdOf(put), EventOf(put));
+          change.PutDelivery(delivery);
+          // One in fifty stays for good.
+          if (put > 40 && (put - 40) % 50 != 0 && live.contains(put - 40)) {
+            change.RemoveDelivery(IdOf(put - 40), Reason::kAcked);
+            live.erase(put - 40);
+          }
+          change.WriteOffset(key, put);
+          change.SourceSeen({"orders", 0, 0}, put);
+        });
+        live[put] = 0;
+        if (rng.OneIn(5)) {
+          const auto some = live.lower_bound(rng.Below(put) + 1);
+          if (some != live.end()) {
+            some->second += 1;
+            last = engine->deliveries().Update({.id = IdOf(some->first),
+                                                .epoch = 1,
+                                                .attempt = some->second,
+                                                .due = absl::Seconds(some->second)});
+          }
+        }
+      }
+      ASSERT_OK(last.Wait());
+      const EngineStats stats = engine->stats();
+      ASSERT_FALSE(stats.poisoned);
+      worst = std::max(worst, stats.disk_bytes * 100 / stats.disk_bytes_bound);
+      // Those that stay must not grow the test without end.
+      if (live.size() > 2'000) {
+        ASSERT_OK(engine->deliveries()
+                      .Remove({.id = IdOf(live.begin()->first), .reason = Reason::kWithdrawn})
+                      .Wait());
+        live.erase(live.begin());
+      }
+    }
+    RecordProperty("worst_percent_of_bound", static_cast<int>(worst));
+    EXPECT_TRUE(Eventually([&] {
+      const EngineStats stats = engine->stats();
+      return stats.disk_bytes <= stats.disk_bytes_bound;
+    })) << engine->stats().disk_bytes << " of " << engine->stats().disk_bytes_bound;
+    EXPECT_GT(engine->stats().restated_records, 0u);
+    EXPECT_GT(engine->stats().checkpoints, 2u);
+    ASSERT_OK(engine->Close());
+  }
+  const auto copy = directory.Sub("copy");
+  std::filesystem::copy(options.directory, copy, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(copy + "/checkpoint");
+  const std::set<SourceKey> sources{{"orders", 0, 0}};
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+  EXPECT_GT(engine->recovery().checkpoint_lsn, 0u);
+  ASSERT_OK_AND_ASSIGN(const Model found, ReadModel(*engine, sources));
+  EngineOptions scan_options = options;
+  scan_options.directory = copy;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> scanned, Engine::Open(scan_options));
+  EXPECT_EQ(scanned->recovery().checkpoint_lsn, 0u);
+  ASSERT_OK_AND_ASSIGN(const Model from_scan, ReadModel(*scanned, sources));
+  EXPECT_EQ(from_scan.DifferenceTo(found), "");
+  EXPECT_EQ(engine->stats().live_records, scanned->stats().live_records);
+  EXPECT_EQ(engine->stats().live_bytes, scanned->stats().live_bytes);
+  // And it is what was written.
+  ASSERT_EQ(found.deliveries.size(), live.size());
+  for (const auto& [put, attempts] : live) {
+    const Delivery& delivery = found.deliveries.at(IdOf(put));
+    EXPECT_EQ(delivery.event, EventOf(put));
+    EXPECT_EQ(delivery.attempt, attempts);
+  }
+}
+
+// Puts, retries, removes, cold reads, checkpoints and compactions at once: what was removed never
+// comes back, what was not removed stays, and so it is after a kill.
+// Proves: D2, D6
+TEST(HousekeepingTest, NothingIsLostOrComesBackWhileAllGoesOn) {
+  constexpr uint64_t kDeliveries = 600;
+  for (const uint64_t seed : Seeds(2)) {
+    SCOPED_TRACE(seed);
+    SimStorage storage(SimDisk(), {.wait_really = true});
+    EngineOptions options = TinySegments("");
+    ASSERT_OK_AND_ASSIGN(const auto engine, OpenEngineOn(storage, options, /*threads=*/true));
+    std::vector<std::atomic<bool>> put(kDeliveries), gone(kDeliveries), going(kDeliveries);
+    std::atomic<int> busy{2};
+    const auto putter = [&] {
+      for (uint64_t i = 0; i < kDeliveries; ++i) {
+        const Commit commit = engine->deliveries().Put(DeliveryFor(IdOf(i), EventOf(i)));
+        EXPECT_OK(commit.refused());
+        put[i] = true;
+        if (i % 16 == 0) {
+          EXPECT_OK(commit.Wait());
+        }
+      }
+      --busy;
+    };
+    const auto remover = [&] {
+      for (uint64_t i = 0; i < kDeliveries; ++i) {
+        if (i % 5 == 0) continue;  // these stay
+        while (!put[i]) std::this_thread::yield();
+        going[i] = true;
+        const Commit removed = engine->deliveries().Remove({.id = IdOf(i), .reason = Reason::kAcked});
+        EXPECT_TRUE(removed.changed());
+        if (i % 8 == 0) {
+          EXPECT_OK(removed.Wait());
+        }
+        if (i % 8 == 0) gone[i] = true;
+      }
+      --busy;
+    };
+    const auto retrier = [&] {
+      SeededRng rng(seed);
+      while (busy > 0) {
+        const uint64_t i = rng.Below(kDeliveries);
+        const bool was_gone = gone[i];
+        const Commit update = engine->deliveries().Update(
+            {.id = IdOf(i), .epoch = 1, .attempt = 1, .due = absl::Seconds(1)});
+        ASSERT_FALSE(was_gone && update.changed());
+        std::this_thread::yield();
+      }
+    };
+    const auto reader = [&] {
+      SeededRng rng(seed + 1);
+      while (busy > 0) {
+        const uint64_t i = rng.Below(kDeliveries);
+        const bool was_put = put[i], was_going = going[i], was_gone = gone[i];
+        const auto got = engine->deliveries().Get(IdOf(i));
+        if (was_gone) {
+          ASSERT_EQ(got.status().code(), StatusCode::kNotFound) << got.status();
+        }
+        if (got.ok()) {
+          ASSERT_EQ(got->delivery.event, EventOf(i));
+        }
+        if (was_put && !was_going && !going[i]) {
+          ASSERT_OK(got);
+        }
+      }
+    };
+    const auto keeper = [&] {
+      while (busy > 0) {
+        ASSERT_OK(engine->Checkpoint());
+        ASSERT_OK(engine->Compact());
+      }
+    };
+    std::vector<std::thread> threads;
+    for (const std::function<void()>& body :
+         std::vector<std::function<void()>>{putter, remover, retrier, reader, keeper}) {
+      threads.emplace_back(body);
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_OK(engine->Flush());
+    EXPECT_GT(engine->stats().restated_records, 0u);
+    EXPECT_GT(engine->stats().retired_segments, 0u);
+
+    SimStorage after(storage.disk().Kill(seed, /*late=*/false), {.wait_really = true});
+    ASSERT_OK_AND_ASSIGN(const auto again, OpenEngineOn(after, options, /*threads=*/true));
+    for (uint64_t i = 0; i < kDeliveries; ++i) {
+      const auto got = again->deliveries().Get(IdOf(i));
+      if (i % 5 != 0) {
+        EXPECT_EQ(got.status().code(), StatusCode::kNotFound) << i;
+      } else {
+        ASSERT_OK(got);
+        EXPECT_EQ(got->delivery.event, EventOf(i));
+      }
+    }
+  }
+}
+
+// The whole way of a full compaction, and what it says of itself.
+TEST(HousekeepingTest, CompactGivesBackWhatIsDead) {
+  TempDir directory;
+  EngineOptions options = TinySegments(directory.Sub("store"));
+  options.space_ratio = 100;  // so that only Compact() compacts
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+  for (uint64_t i = 0; i < 1'500; ++i) {
+    ASSERT_OK(engine->deliveries().Put(DeliveryFor(IdOf(i), EventOf(i))).refused());
+  }
+  for (uint64_t i = 0; i < 1'500; ++i) {
+    if (i % 10 == 0) continue;
+    ASSERT_OK(engine->deliveries().Remove({.id = IdOf(i), .reason = Reason::kAcked}).refused());
+  }
+  ASSERT_OK(engine->Flush());
+  ASSERT_OK_AND_ASSIGN(const CompactionReport report, engine->Compact());
+  EXPECT_GT(report.compacted_segments, 3u);
+  EXPECT_GT(report.retired_segments, 3u);
+  EXPECT_GE(report.restated_records, 100u);
+  EXPECT_LE(report.restated_records, 150u);
+  EXPECT_LT(report.disk_bytes_after, report.disk_bytes_before);
+  EXPECT_EQ(engine->deliveries().Count(), 150u);
+  ASSERT_OK(engine->Close());
+  EXPECT_FAILS(engine->Checkpoint(), kFailedPrecondition, kClosed);
+  EXPECT_FAILS(engine->Compact().status(), kFailedPrecondition, kClosed);
+}
+
+TEST(HousekeepingTest, ACleanStopLeavesACheckpoint) {
+  TempDir directory;
+  const EngineOptions options = TinySegments(directory.Sub("store"));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+    for (uint64_t i = 0; i < 300; ++i) {
+      ASSERT_OK(engine->deliveries().Put(DeliveryFor(IdOf(i), EventOf(i))).refused());
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+  EXPECT_TRUE(engine->recovery().clean);
+  EXPECT_GT(engine->recovery().checkpoint_lsn, 0u);
+  EXPECT_EQ(engine->recovery().records, 0u) << "behind a checkpoint of a clean stop is nothing";
+  EXPECT_EQ(engine->deliveries().Count(), 300u);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -55,7 +55,9 @@ bool Appender::UnsyncedFits(uint64_t batch_bytes) const {
 bool Appender::MayUse(Claim claim, bool rotating) const {
   SegmentSet& segments = committer_.segments();
   if (rotating && segments.prepared() == 0) return false;
-  return claim == Claim::kShrink || segments.reserve(rotating) == SegmentSet::Reserve::kWhole;
+  // The last one is for the next open, which has to work on a full disk too.
+  if (claim == Claim::kShrink) return !rotating || segments.prepared() > 1;
+  return segments.reserve(rotating) == SegmentSet::Reserve::kWhole;
 }
 
 // One step towards room. The lock may be released meanwhile, so everything is looked at again.

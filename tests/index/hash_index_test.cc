@@ -32,7 +32,8 @@ TEST(HashIndexTest, EveryFieldOfAStateComesBack) {
   const auto found = index.FindOrInsert("key");
   EXPECT_TRUE(found.inserted);
   EXPECT_EQ(index.Get(found.slot), IndexState());
-  const IndexState state{.ref = {UINT32_MAX, UINT32_MAX - 7, UINT32_MAX - 1},
+  const IndexState state{.ref = {UINT32_MAX, (uint32_t{1} << 30) - 8, (uint32_t{1} << 25) - 1},
+                         .record_bytes = 0xff'0000,
                          .payload_lsn = Lsn(UINT64_MAX),
                          .state_lsn = Lsn(UINT64_MAX - 1),
                          .epoch = UINT64_MAX - 2,
@@ -40,6 +41,25 @@ TEST(HashIndexTest, EveryFieldOfAStateComesBack) {
                          .attempt = UINT32_MAX - 3};
   index.Set(found.slot, state);
   EXPECT_EQ(index.Get(index.Find("key")), state);
+}
+
+// What is added to a sum of live bytes is what is removed again, so it must come back as it was
+// kept, and keeping it again must not change it.
+TEST(HashIndexTest, TheSizeOfARecordIsRoundedDownOnceAndToAHundredth) {
+  HashIndex index(1);
+  const HashIndex::Slot slot = index.FindOrInsert("key").slot;
+  const auto kept = [&](uint32_t bytes) {
+    index.Set(slot, {.ref = {1, 8, 100}, .record_bytes = bytes, .payload_lsn = Lsn(1)});
+    return index.Get(slot).record_bytes;
+  };
+  for (uint32_t bytes = 0; bytes < 256; ++bytes) ASSERT_EQ(kept(bytes), bytes);
+  for (uint64_t bytes = 256; bytes <= uint64_t{32} << 20; bytes += 1 + bytes / 50) {
+    const uint32_t rounded = kept(static_cast<uint32_t>(bytes));
+    ASSERT_LE(rounded, bytes);
+    ASSERT_GT(rounded, bytes - bytes / 100);
+    ASSERT_EQ(kept(rounded), rounded);
+  }
+  EXPECT_EQ(index.Get(slot).ref, (RecordRef{1, 8, 100}));
 }
 
 TEST(HashIndexTest, KeysAreBytesOfAnyLength) {

@@ -112,5 +112,95 @@ TEST_F(FullDiskTest, PutsGoOnByThemselvesWhenSpaceReturns) {
   EXPECT_OK(journal().Append({++value_}, 3000).Wait());
 }
 
+// Of three segments two are for what shrinks the state, and one is for the next open: the end of
+// them is clean, and the open works.
+// Proves: G7, G8, F26
+TEST_F(FullDiskTest, TheReserveIsThreeSegments) {
+  UseDisk(10);
+  EXPECT_EQ(DetailOf(Fill(Claim::kGrow)), Detail::kDiskFull);
+  EXPECT_TRUE(journal().Space().short_of_space);
+  const JournalSpace space = journal().Space();
+  const uint64_t before = value_;
+  EXPECT_EQ(DetailOf(Fill(Claim::kShrink)), Detail::kDiskFull);
+  EXPECT_EQ(journal().Space().active, space.active + 2);
+  EXPECT_GE(value_ - before, 2u * 13);
+  EXPECT_FALSE(journal()->poisoned());
+
+  const uint64_t values = value_;
+  SimStorage killed(storage_->disk().Kill(1, /*late=*/false));
+  LiveJournal reopened(killed, clock_);
+  ASSERT_OK(reopened.Open(Options()));
+  EXPECT_EQ(reopened.Values().size(), values);
+}
+
+// No space comes back, but a segment goes: its file is the space.
+// Proves: G8
+TEST_F(FullDiskTest, PutsGoOnWhenSegmentsAreRetired) {
+  UseDisk(10);
+  EXPECT_EQ(DetailOf(Fill(Claim::kGrow)), Detail::kDiskFull);
+  for (int round = 0; round < 5; ++round) {
+    const SegmentId active = journal().Space().active;
+    ASSERT_OK(journal()->RetireBelow(journal().Space().sealed[2].segment));
+    journal()->Tick();
+    EXPECT_OK(journal().Append({++value_}, 3000).Wait());
+    EXPECT_EQ(DetailOf(Fill(Claim::kGrow)), Detail::kDiskFull);
+    EXPECT_EQ(journal().Space().active, active + 2);
+  }
+}
+
+// Every open takes what the one before it had made ahead, and gives back what it did not need: it
+// costs the blocks that it wrote, not a segment. Eight of these are less than the reserve.
+// Proves: G7, G8
+TEST_F(FullDiskTest, ACrashLoopOfOpensOnAFullDiskGoesOn) {
+  UseDisk(10);
+  EXPECT_EQ(DetailOf(Fill(Claim::kGrow)), Detail::kDiskFull);
+  for (uint64_t round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    const SimDisk disk = storage_->disk();
+    SimDisk crashed = round % 2 == 0
+                          ? disk.Kill(round, /*late=*/false)
+                          : disk.PowerCut(std::vector<bool>(disk.Loose().size(), false));
+    journal_ptr_.reset();
+    storage_ = std::make_unique<SimStorage>(std::move(crashed));
+    journal_ptr_ = std::make_unique<LiveJournal>(*storage_, clock_);
+    ASSERT_OK(journal().Open(Options()));
+    ASSERT_EQ(journal().Values().size(), value_);
+    journal()->Tick();
+    ASSERT_OK(journal().Append({++value_}, 100, Claim::kShrink).Wait());
+  }
+  ASSERT_OK(journal()->RetireBelow(journal().Space().active));
+  clock_.Advance(absl::Seconds(1));
+  journal()->Tick();
+  EXPECT_OK(journal().Append({++value_}, 3000).Wait());
+}
+
+// The open itself is cut short, again and again, before it has a segment.
+// Proves: G7
+TEST_F(FullDiskTest, AnOpenThatIsCutShortAnywhereIsFollowedByOneThatWorks) {
+  UseDisk(10);
+  EXPECT_EQ(DetailOf(Fill(Claim::kGrow)), Detail::kDiskFull);
+  const SimDisk full = storage_->disk().Kill(1, /*late=*/false);
+  std::vector<SimDisk> cuts;
+  {
+    SimStorage storage(full);
+    LiveJournal journal(storage, clock_);
+    storage.SetObserver([&](const SimOperation& operation, const SimDisk& disk) {
+      if (Changes(operation.call)) cuts.push_back(disk);
+    });
+    ASSERT_OK(journal.Open(Options()));
+    storage.SetObserver(nullptr);
+  }
+  ASSERT_GT(cuts.size(), 10u);
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    SCOPED_TRACE(i);
+    for (const std::vector<bool>& kept : CutChoices(cuts[i].Loose().size(), 8, i)) {
+      SimStorage storage(cuts[i].PowerCut(kept));
+      LiveJournal journal(storage, clock_);
+      ASSERT_OK(journal.Open(Options()));
+      ASSERT_EQ(journal.Values().size(), value_);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

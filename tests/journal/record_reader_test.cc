@@ -135,6 +135,70 @@ TEST_F(RecordReaderTest, AnyFlippedByteOfABatchIsDamage) {
   }
 }
 
+// A retired segment keeps neither its descriptor nor its space.
+TEST_F(RecordReaderTest, WhatWasRetiredIsLetGo) {
+  const RecordRef first = Write(1);
+  const RecordRef second = Write(2);
+  ASSERT_OK(reader_.Read(first, Lsn(10)));
+  ASSERT_OK(reader_.Read(second, Lsn(10)));
+  ASSERT_OK(storage_.Remove(SegmentFileName(SegmentId(1))));
+  reader_.ForgetBelow(SegmentId(2));
+  EXPECT_FAILS(reader_.Read(first, Lsn(10)), kUnavailable, kIo);
+  EXPECT_OK(reader_.Read(second, Lsn(10)));
+}
+
+// The file is another segment by the time of the read: not damage, and never the other's bytes.
+// Proves: G4 F44
+TEST_F(RecordReaderTest, AFileThatIsUsedAgainUnderAnOpenDescriptorIsNotDamage) {
+  const RecordRef old = Write(1);
+  ASSERT_OK(reader_.Read(old, Lsn(10)));
+  ASSERT_OK(storage_.Rename(SegmentFileName(SegmentId(1)), SpareFileName(SegmentId(1))));
+  SegmentHeader header;
+  header.segment = SegmentId(9);
+  header.segment_bytes = kSegmentBytesMin;
+  header.salt = kSalt;
+  header.life = 109;
+  StatusOr<Segment> segment = RecycleSegment(storage_, SegmentId(1), header);
+  ASSERT_OK(segment);
+  ASSERT_OK(PublishSegment(storage_, *segment));
+  // What was there is read as long as it is there.
+  EXPECT_OK(reader_.Read(old, Lsn(10)));
+  std::string records;
+  EncodeRecord(OffsetAdvance{.topic = "a", .next = 9}, records);
+  EncodeRecord(OffsetAdvance{.topic = "b", .next = 1009}, records);
+  GroupBuilder group(segment->life(), kFirstGroupOffset, Lsn(10));
+  group.Add(records, 2);
+  ASSERT_OK(segment->file->WriteAt(kFirstGroupOffset, group.Build(Lsn(), Lsn())));
+  EXPECT_FAILS(reader_.Read(old, Lsn(10)), kUnavailable, kIo);
+  // The Link is not written yet: it still bears the life before.
+  const RecordRef now{.segment = 9, .offset = old.offset, .length = old.length};
+  EXPECT_EQ(ValueOf(reader_.Read(now, Lsn(11)).value()), 1009u);
+}
+
+// Another boot put its segment in the place of one that was never used.
+TEST_F(RecordReaderTest, AnotherLifeUnderTheSameNameIsReadAfresh) {
+  const RecordRef ref = Write(1);
+  ASSERT_OK(reader_.Read(ref, Lsn(10)));
+  SegmentHeader header;
+  header.segment = SegmentId(1);
+  header.segment_bytes = kSegmentBytesMin;
+  header.salt = kSalt;
+  header.life = 500;
+  ASSERT_OK(storage_.Rename(SegmentFileName(SegmentId(1)), SpareFileName(SegmentId(1))));
+  StatusOr<Segment> segment = RecycleSegment(storage_, SegmentId(1), header);
+  ASSERT_OK(segment);
+  ASSERT_OK(PublishSegment(storage_, *segment));
+  std::string records;
+  EncodeRecord(OffsetAdvance{.topic = "a", .next = 7}, records);
+  EncodeRecord(OffsetAdvance{.topic = "b", .next = 1007}, records);
+  GroupBuilder group(segment->life(), kFirstGroupOffset, Lsn(10));
+  group.Add(records, 2);
+  ASSERT_OK(segment->file->WriteAt(kFirstGroupOffset, group.Build(Lsn(), Lsn())));
+  EXPECT_EQ(ValueOf(reader_.Read(ref, Lsn(10)).value()), 7u);
+  // What only the life before held is no damage of this one.
+  EXPECT_FAILS(reader_.Read(ref, Lsn(12)), kDataLoss, kDamage);
+}
+
 // Proves: G4
 TEST_F(RecordReaderTest, AReadErrorIsNeitherDamageNorAbsence) {
   const RecordRef ref = Write(1);

@@ -89,5 +89,77 @@ TEST_F(SegmentTest, ThePreparedFileIsLocked) {
   EXPECT_FAILS((*other)->TryLock(), kFailedPrecondition, kLocked);
 }
 
+// --- Files that are used again ---
+
+class RecycleTest : public SegmentTest {
+ protected:
+  void SetUp() override {
+    SegmentTest::SetUp();
+    ASSERT_OK(PrepareAndPublish());
+    ASSERT_OK(storage_.Rename(SegmentFileName(Header().segment), SpareFileName(SegmentId(3))));
+    ASSERT_OK(storage_.SyncFolder(kJournalFolder));
+  }
+  Status PrepareAndPublish() {
+    ASSIGN_OR_RETURN(const Segment segment, PrepareSegment(storage_, Header()));
+    RETURN_IF_ERROR(segment.file->WriteAt(kFirstGroupOffset, AsBytes(std::string(5000, 'o'))));
+    RETURN_IF_ERROR(segment.file->SyncData());
+    return PublishSegment(storage_, segment);
+  }
+  SegmentHeader NextHeader() {
+    SegmentHeader header = Header();
+    header.segment = SegmentId(8);
+    header.life = 77;
+    return header;
+  }
+};
+
+// Neither space nor zeros: only the header is written.
+TEST_F(RecycleTest, OnlyTheHeaderIsNew) {
+  int writes = 0;
+  storage_.SetObserver([&](const SimOperation& operation, const SimDisk&) {
+    EXPECT_NE(operation.call, SimCall::kWriteZeros);
+    writes += operation.call == SimCall::kWriteAt;
+  });
+  const StatusOr<Segment> segment = RecycleSegment(storage_, SegmentId(3), NextHeader());
+  ASSERT_OK(segment);
+  ASSERT_OK(PublishSegment(storage_, *segment));
+  storage_.SetObserver(nullptr);
+  EXPECT_EQ(writes, 1);
+  const std::string contents = storage_.disk().Contents(SegmentFileName(SegmentId(8)));
+  EXPECT_EQ(contents.size(), Header().segment_bytes);
+  EXPECT_EQ(contents[kFirstGroupOffset], 'o');
+  EXPECT_EQ(DecodeSegmentHeader(AsBytes(contents).first(kSegmentHeaderBytes))->life, 77u);
+}
+
+TEST_F(RecycleTest, AFileOfAnotherSizeIsRefused) {
+  SegmentHeader header = NextHeader();
+  header.segment_bytes *= 2;
+  EXPECT_FAILS(RecycleSegment(storage_, SegmentId(3), header), kDataLoss, kDamage);
+}
+
+TEST_F(RecycleTest, AFileThatSomebodyStillWritesIsRefused) {
+  const auto file = storage_.OpenFile(SpareFileName(SegmentId(3)), OpenMode::kReadWrite);
+  ASSERT_OK(file);
+  ASSERT_OK((*file)->TryLock());
+  EXPECT_FAILS(RecycleSegment(storage_, SegmentId(3), NextHeader()), kFailedPrecondition, kLocked);
+}
+
+// On a file system that copies on write.
+TEST_F(RecycleTest, WhereAnOverwriteNeedsSpaceAFullDiskFreesTheFile) {
+  storage_.SetFault(SimFault{.at = storage_.operations() + 1,
+                             .only = SimCall::kWriteAt,
+                             .status = Exhausted(Detail::kDiskFull, "full")});
+  EXPECT_FAILS(RecycleSegment(storage_, SegmentId(3), NextHeader()), kResourceExhausted, kDiskFull);
+  EXPECT_FALSE(storage_.OpenFile(SpareFileName(SegmentId(3)), OpenMode::kReadOnly).ok());
+}
+
+TEST(SpareFileNameTest, OnlyWholeFilesHaveOne) {
+  EXPECT_EQ(ParseSpareFileName(SpareFileName(SegmentId(12))), SegmentId(12));
+  for (const char* name : {"", "journal/spare-", "journal/spare-1.new", "spare-1",
+                           "journal/0000000000000001.seg", "journal/spare-x"}) {
+    EXPECT_FALSE(ParseSpareFileName(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

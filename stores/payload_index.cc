@@ -140,7 +140,11 @@ std::vector<PayloadIndex::Placed> PayloadIndex::NextRound(HashIndex::Snapshot& s
     }
   }
   const auto before = [](const Placed& a, const Placed& b) { return a.place < b.place; };
-  if (!std::is_sorted(round.begin(), round.end(), before)) {
+  // Deliveries that end in the order they came leave their slots in two runs at most.
+  const auto second = std::is_sorted_until(round.begin(), round.end(), before);
+  if (std::is_sorted(second, round.end(), before)) {
+    std::inplace_merge(round.begin(), second, round.end(), before);
+  } else {
     std::sort(round.begin(), round.end(), before);
   }
   return round;
@@ -161,12 +165,16 @@ std::vector<PayloadIndex::Looked> PayloadIndex::Gather(const HashIndex::Snapshot
     }
     round = round.subspan(count);
   }
-  std::sort(gathered.begin(), gathered.end(), [](const Looked& a, const Looked& b) {
+  const auto before = [](const Looked& a, const Looked& b) {
     const IndexState& left = a.payload.state_;
     const IndexState& right = b.payload.state_;
     return std::tie(left.ref.segment, left.ref.offset, left.payload_lsn) <
            std::tie(right.ref.segment, right.ref.offset, right.payload_lsn);
-  });
+  };
+  // They are, but for those that moved meanwhile.
+  if (!std::is_sorted(gathered.begin(), gathered.end(), before)) {
+    std::sort(gathered.begin(), gathered.end(), before);
+  }
   std::vector<RecordSink::Place> places;
   std::vector<Looked*> cold;
   for (Looked& looked : gathered) {

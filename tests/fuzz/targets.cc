@@ -1,5 +1,6 @@
 #include "tests/fuzz/targets.h"
 
+#include "journal/format/checkpoint_header.h"
 #include "journal/format/compression.h"
 #include "journal/format/segment_header.h"
 #include "tests/support/group_builder.h"
@@ -51,6 +52,21 @@ std::vector<std::string> SegmentHeaderCorpus() {
           "0000000000000003.seg"};
 }
 
+std::vector<std::string> CheckpointCorpus() {
+  const CheckpointKey key{.salt = 11, .from = Lsn(42)};
+  std::string block;
+  (void)AppendCheckpointBlock(0, 5, std::string(300, 'e'), key, block);
+  (void)AppendCheckpointBlock(1, 5, "entries", key, block);
+  return {Text(EncodeCheckpointHeader({.from = key.from, .epoch = Epoch(1)}, key)),
+          Text(EncodeCheckpointFooter({.from = key.from,
+                                       .through = Lsn(50),
+                                       .blocks = 2,
+                                       .blocks_end = kBlockBytes + 100,
+                                       .sections = {{.number = 5, .entries = 3, .raw_bytes = 307}}},
+                                      key)),
+          block, "000000000000002a.ckp"};
+}
+
 std::vector<std::string> CompressionCorpus() {
   const std::string event(5'000, 'x');
   std::string frame;
@@ -71,6 +87,7 @@ const std::vector<FuzzTarget>& FuzzTargets() {
       {"frame", FuzzFrame, FrameCorpus},
       {"records", FuzzRecords, RecordsCorpus},
       {"segment_header", FuzzSegmentHeader, SegmentHeaderCorpus},
+      {"checkpoint", FuzzCheckpoint, CheckpointCorpus},
       {"compression", FuzzCompression, CompressionCorpus},
       {"json", FuzzJson, JsonCorpus},
   };

@@ -17,6 +17,9 @@ void FuzzFrame(ByteView input);
 void FuzzRecords(ByteView input);
 // Segment header and Link: as they are, and with their checks made good.
 void FuzzSegmentHeader(ByteView input);
+// Header, footer and blocks of a checkpoint, and entries of an index: as they are, and with their
+// checks made good.
+void FuzzCheckpoint(ByteView input);
 // zstd frames that a record claims to hold.
 void FuzzCompression(ByteView input);
 void FuzzJson(ByteView input);

@@ -32,10 +32,11 @@ class RecordReader {
       : storage_(storage), salt_(salt), files_max_(files_max) {}
 
   // The record `lsn` of the batch at `ref`: header and fields. Every check bears the life of the
-  // segment, so what passes is of that life, whoever removes or reuses the file meanwhile; where one
-  // fails, name and life are looked at again before it is called damage.
+  // segment, so what passes is of that life, whoever removes or reuses the file meanwhile; where
+  // one fails, name and life are looked at again before it is called damage.
   // Errors: kDataLoss     the batch fails a check, or does not hold the record
-  //         kUnavailable  kIo: it could not be read, or its segment is gone: ask for the place again
+  //         kUnavailable  kIo: it could not be read, or its segment is gone: ask for the place
+  //                       again
   StatusOr<std::string> Read(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
   // The same for many, in the order of `places`; neighbours there that are neighbours on disk too
   // share a read of at most kWindowBytes (or one batch).

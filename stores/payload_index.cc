@@ -140,10 +140,12 @@ std::vector<PayloadIndex::Placed> PayloadIndex::NextRound(HashIndex::Snapshot& s
     }
   }
   const auto before = [](const Placed& a, const Placed& b) { return a.place < b.place; };
-  // Deliveries that end in the order they came leave their slots in two runs at most.
+  // Deliveries that end in the order they came use their slots in turn: the order of slots is that
+  // of the journal, begun somewhere in its middle.
   const auto second = std::is_sorted_until(round.begin(), round.end(), before);
-  if (std::is_sorted(second, round.end(), before)) {
-    std::inplace_merge(round.begin(), second, round.end(), before);
+  if (second == round.end()) return round;
+  if (std::is_sorted(second, round.end(), before) && before(round.back(), round.front())) {
+    std::rotate(round.begin(), second, round.end());
   } else {
     std::sort(round.begin(), round.end(), before);
   }

@@ -73,7 +73,7 @@ TEST(OpenerCrashTest, ACrashInRecoveryChangesNothing) {
   };
   ForEachCrash(first.PowerCutKeepingAll(), 7, open, [&](const SimDisk& disk) {
     check_nested(disk);
-    if (states % 40 == 0) ForEachCrash(disk, states, open, check_nested);
+    if (states % 15 == 0) ForEachCrash(disk, states, open, check_nested);
   });
   EXPECT_GT(states, 500u);
 }

@@ -28,7 +28,7 @@ class FakeSink final : public RecordSink {
     CHECK(draft.count() > 0);
     CHECK(draft.batch_bytes() <= reserved_);
     const Lsn first = last_ + 1;
-    const RecordRef ref{.segment = 1,
+    const RecordRef ref{.segment = segment_,
                         .offset = static_cast<uint32_t>(8 * first.value()),
                         .length = static_cast<uint32_t>(draft.batch_bytes())};
     for (size_t i = 0; i < draft.count(); ++i) {
@@ -67,6 +67,8 @@ class FakeSink final : public RecordSink {
   Lsn last() const { return last_; }
   void Confirm(Lsn lsn) { reached_ = lsn; }
   void Poison() { poisoned_ = true; }
+  // The next records lie in the next segment.
+  void Rotate() { ++segment_; }
   // What Reserve answers from now on.
   void Refuse(Status why) { refuse_ = std::move(why); }
   Claim claim() const { return claim_; }
@@ -78,6 +80,14 @@ class FakeSink final : public RecordSink {
   void FailReads(Status why) { read_fails_ = std::move(why); }
   void ReplaceRecord(Lsn lsn, std::string bytes) { records_.at(lsn).bytes = std::move(bytes); }
   const std::string& record(Lsn lsn) const { return records_.at(lsn).bytes; }
+  // Every record, in order.
+  template <typename Visit>  // void(const RawRecord&, uint32_t segment)
+  void ForEach(Visit visit) const {
+    for (const auto& [lsn, record] : records_) {
+      ByteView bytes = AsBytes(record.bytes);
+      visit(*TakeRecord(bytes), record.ref.segment);
+    }
+  }
   // Applies everything again to `machines`, as recovery does.
   void Replay(const StateMachines& machines) const {
     for (const auto& [lsn, record] : records_) {
@@ -99,6 +109,7 @@ class FakeSink final : public RecordSink {
   Status refuse_, read_fails_;
   uint64_t reserved_ = 0, batches_ = 0, kicks_ = 0, reads_ = 0;
   Claim claim_ = Claim::kGrow;
+  uint32_t segment_ = 1;
   std::function<void()> on_read_;
 };
 

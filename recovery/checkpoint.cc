@@ -5,9 +5,8 @@ namespace holdfast {
 StatusOr<std::unique_ptr<CheckpointCapture>> CheckpointCapture::Begin(
     const CaptureParts& parts, const CheckpointIdentity& identity) {
   std::vector<Source> sources;
-  parts.machines.ForEach([&](uint32_t section, StateMachine& machine) {
-    sources.push_back({section, &machine});
-  });
+  parts.machines.ForEach(
+      [&](uint32_t section, StateMachine& machine) { sources.push_back({section, &machine}); });
   Lsn from;
   {
     MutexLock lock(parts.sequencer);
@@ -91,7 +90,8 @@ StatusOr<KeptCheckpoint> CaptureCheckpoint(const CaptureParts& parts,
     ASSIGN_OR_RETURN(const bool more, capture->Step());
     if (!more) return capture->result();
     if (!between(capture->written_bytes())) {
-      return WrongState(Detail::kClosed, "{}: the checkpoint was given up, because the store closes",
+      return WrongState(Detail::kClosed,
+                        "{}: the checkpoint was given up, because the store closes",
                         parts.storage.display_path());
     }
   }

@@ -1,10 +1,10 @@
-// Checkpoint: the state of every machine in one file, so that an open replays the end of the journal
-// only. Fuzzy, as in ARIES: appends go on while it is captured.
+// Checkpoint: the state of every machine in one file, so that an open replays the end of the
+// journal only. Fuzzy, as in ARIES: appends go on while it is captured.
 //
 // It has two LSNs. `from` is the newest when the capture began: replay begins behind it. `through`
-// is the newest when it ended: no entry rests on a newer record, so the file gets its name only when
-// S has reached it. What changed in between may be in the file as it was or as it became, or be
-// missing; Apply is absolute and idempotent, so replay from `from` on puts all of it right.
+// is the newest when it ended: no entry rests on a newer record, so the file gets its name only
+// when S has reached it. What changed in between may be in the file as it was or as it became, or
+// be missing; Apply is absolute and idempotent, so replay from `from` on puts all of it right.
 #pragma once
 
 #include <functional>
@@ -48,9 +48,8 @@ struct CaptureParts {
   std::function<Status(Lsn)> wait_synced;
 };
 
-// One capture, step by step: a thread runs one after the other and rests in between as it likes; the
-// simulator puts anything else in between.
-// Threads: one at a time.
+// One capture, step by step: a thread runs one after the other and rests in between as it likes;
+// the simulator puts anything else in between. Threads: one at a time.
 class CheckpointCapture {
  public:
   // How much is encoded under one hold of the sequencer, about: some 300 deliveries.

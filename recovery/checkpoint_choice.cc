@@ -20,10 +20,11 @@ uint64_t EntriesOf(const StateMachines& machines) {
 // Boots leave gaps in the LSNs that no record ever had. A file that knows of one is a copy from
 // another course of events, in which the journal went on there.
 bool OfAnotherCourse(const Evidence& evidence, Lsn through) {
-  return std::any_of(evidence.chain.begin(), evidence.chain.end(), [&](const ChainSegment& segment) {
-    const Link& link = segment.link;
-    return through > std::max(link.through, link.previous_last_lsn) && through < link.next;
-  });
+  return std::any_of(
+      evidence.chain.begin(), evidence.chain.end(), [&](const ChainSegment& segment) {
+        const Link& link = segment.link;
+        return through > std::max(link.through, link.previous_last_lsn) && through < link.next;
+      });
 }
 
 Status CheckUsable(const Evidence& evidence, const CheckpointFile& file) {
@@ -51,7 +52,7 @@ StatusOr<CheckpointChoice> LoadNewestCheckpoint(Storage& storage, const StoreLay
     const bool wanted = !use.ignore && choice.used == nullptr;
     Status usable = CheckUsable(evidence, *file);
     if (usable.ok() && !CanReplayFrom(evidence, file->from)) {
-      choice.useless.push_back(&*file);
+      choice.outdated.push_back(&*file);
       warn(*file, "the records behind it are not all there any more");
       continue;
     }
@@ -66,8 +67,7 @@ StatusOr<CheckpointChoice> LoadNewestCheckpoint(Storage& storage, const StoreLay
     }
     if (usable.ok() || usable.code() == StatusCode::kNotFound) continue;  // gone beside a writer
     if (usable.code() == StatusCode::kUnavailable) return Annotate(usable, file->name());
-    ++choice.bad;
-    choice.useless.push_back(&*file);
+    choice.bad.push_back(&*file);
     warn(*file, Message(usable));
   }
   return choice;

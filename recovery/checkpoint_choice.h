@@ -20,16 +20,15 @@ namespace holdfast {
 struct CheckpointChoice {
   const CheckpointFile* used = nullptr;  // of the layout; null: none, replay begins at the oldest
   uint64_t entries = 0;                  // that the machines hold now
-  // That will never be of use: damaged, of another store or version, or with records behind them
-  // that are gone. Of the layout, newest first.
-  std::vector<const CheckpointFile*> useless;
-  uint64_t bad = 0;  // of them: those that should have been usable
+  // That will never be of use; of the layout, newest first. Bad: damaged, of another store or
+  // version. Outdated: the records behind them are gone.
+  std::vector<const CheckpointFile*> bad, outdated;
 
   Lsn from() const { return used == nullptr ? Lsn() : used->from; }
 };
 
 struct CheckpointUse {
-  bool ignore = false;  // none is loaded: a full scan
+  bool ignore = false;     // none is loaded: a full scan
   LogSink* log = nullptr;  // hears of each bad one; may be null
 };
 

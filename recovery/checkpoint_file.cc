@@ -64,12 +64,12 @@ class Loader {
     uint64_t raw_bytes_left = 0;
   };
 
-  // A section that nobody takes, or one that is missing, would be state that is lost without a word.
+  // A section that nobody takes, or one that is missing, would be state that is lost without a
+  // word.
   Status MatchSections() {
     for (const CheckpointSection& section : file_.footer.sections) {
-      sections_[section.number] = {.machine = nullptr,
-                                   .entries = section.entries,
-                                   .raw_bytes_left = section.raw_bytes};
+      sections_[section.number] = {
+          .machine = nullptr, .entries = section.entries, .raw_bytes_left = section.raw_bytes};
     }
     if (machines_ == nullptr) return absl::OkStatus();
     size_t known = 0;
@@ -120,9 +120,9 @@ class Loader {
   Status CheckPadding(uint64_t place) {
     const uint64_t length = file_.bytes - kCheckpointFooterBytes - place;
     ASSIGN_OR_RETURN(const ByteView padding, window_.At(place, length));
-    const bool zero = padding.size() == length &&
-                      std::all_of(padding.begin(), padding.end(),
-                                  [](std::byte b) { return b == std::byte{0}; });
+    const bool zero =
+        padding.size() == length &&
+        std::all_of(padding.begin(), padding.end(), [](std::byte b) { return b == std::byte{0}; });
     return zero ? absl::OkStatus() : DataLoss("offset {}: padding is not zero", place);
   }
 

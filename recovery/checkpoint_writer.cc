@@ -29,8 +29,9 @@ CheckpointWriter::~CheckpointWriter() {
   (void)storage_.Remove(CheckpointTempName(key_.from));  // the next open tries it again
 }
 
-StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
-    Storage& storage, const CheckpointHeader& header, uint64_t salt) {
+StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(Storage& storage,
+                                                                     const CheckpointHeader& header,
+                                                                     uint64_t salt) {
   const CheckpointKey key{.salt = salt, .from = header.from};
   const std::string name = CheckpointTempName(header.from);
   RETURN_IF_ERROR(storage.MakeFolder(kCheckpointFolder));

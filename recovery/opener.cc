@@ -28,7 +28,7 @@ constexpr size_t kSparesMax = 2 + SegmentSet::Options().reserve;
 constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
 
 void AddTo(RecoveryReport& report, const CheckpointChoice& checkpoint) {
-  report.bad_checkpoints = checkpoint.bad;
+  report.bad_checkpoints = checkpoint.bad.size();
   if (checkpoint.used == nullptr) return;
   report.checkpoint_lsn = checkpoint.used->from.value();
   report.checkpoint_entries = checkpoint.entries;
@@ -233,16 +233,20 @@ Status Opening::BeginEpoch() {
 }
 
 // A checkpoint that was of no use must not come back: what the cut copies to another place, it may
-// know at the old one. Captures that were cut short go too, and what is older than the newest two.
+// know at the old one. Bad ones go to quarantine; what is outdated, older than the newest two, or
+// of a capture that was cut short is removed.
 Status Opening::KeepCheckpoints() {
+  const auto among = [](const std::vector<const CheckpointFile*>& some, const CheckpointFile& file) {
+    return std::find(some.begin(), some.end(), &file) != some.end();
+  };
   std::vector<std::string> gone = view_.layout.names.checkpoint_temps;
   std::vector<KeptCheckpoint>& kept = opened_.checkpoints;
   const std::vector<CheckpointFile>& files = view_.layout.checkpoints;
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
-    const auto& useless = checkpoint_.useless;
-    const bool keep = kept.size() < kCheckpointsKept &&
-                      std::find(useless.begin(), useless.end(), &*file) == useless.end();
-    if (keep) {
+    if (among(checkpoint_.bad, *file)) {
+      RETURN_IF_ERROR(
+          storage_.Rename(file->name(), QuarantineName(view_.layout.names, file->name())));
+    } else if (kept.size() < kCheckpointsKept && !among(checkpoint_.outdated, *file)) {
       kept.insert(kept.begin(), {file->from, file->footer.through, file->bytes});
     } else {
       gone.push_back(file->name());
@@ -252,7 +256,8 @@ Status Opening::KeepCheckpoints() {
     const Status removed = storage_.Remove(name);
     if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
   }
-  return gone.empty() ? absl::OkStatus() : storage_.SyncFolder(kCheckpointFolder);
+  const bool changed = !gone.empty() || !checkpoint_.bad.empty();
+  return changed ? storage_.SyncFolder(kCheckpointFolder) : absl::OkStatus();
 }
 
 // Everything that counts from now on, in one segment under another name; its rename is the cut.

@@ -40,7 +40,8 @@ StatusOr<IndexEntry> TakeIndexEntry(Decoder& in) {
   if (!in.ok()) return DataLoss("an entry of an index is cut short");
   if (entry.key.size() > HashIndex::kKeyBytesMax || segment == 0 || segment > kU32Max ||
       place >= kSegmentBytesMax / kBatchAlignment || length > kGroupBytesMax ||
-      record_bytes > kGroupBytesMax || payload_lsn == 0 || newer_by > ~payload_lsn || attempt > kU32Max) {
+      record_bytes > kGroupBytesMax || payload_lsn == 0 || newer_by > ~payload_lsn ||
+      attempt > kU32Max) {
     return DataLoss("a field of an entry of an index is out of its range");
   }
   entry.state.ref = {.segment = static_cast<uint32_t>(segment),

@@ -12,8 +12,8 @@
 
 namespace holdfast {
 
-// An entry keeps its slot, and its place in memory, until it is erased; the slot is then used again.
-// Threads: one at a time.
+// An entry keeps its slot, and its place in memory, until it is erased; the slot is then used
+// again. Threads: one at a time.
 template <typename Value>
 class SlotMap {
  public:

@@ -35,7 +35,7 @@ struct RecoveryReport {
   uint64_t checkpoint_lsn = 0;      // replay began behind it; 0: no checkpoint was used
   uint64_t checkpoint_entries = 0;  // that it brought
   uint64_t checkpoint_bytes = 0;    // of its file
-  uint64_t bad_checkpoints = 0;     // passed over, and removed by an open for writing; see the log
+  uint64_t bad_checkpoints = 0;     // passed over; an open for writing sets them aside
   uint64_t copied_records = 0;  // in doubt, and stated again in the new segment
   uint64_t torn_bytes = 0;      // cut: written when the last writer died, never confirmed
   uint64_t ignored_groups = 0;  // whole groups behind a hole; never confirmed, never replayed

@@ -279,9 +279,8 @@ StatusOr<CheckpointBlock> DecodeCheckpointBlockHeader(ByteView bytes) {
   if (bytes.size() < sizeof header) return DataLoss("checkpoint block: its header is cut short");
   std::memcpy(&header, bytes.data(), sizeof header);
   const bool compressed = header.codec == kCodecZstd;
-  if (header.section == 0 || header.raw_bytes == 0 ||
-      header.raw_bytes > kCheckpointBlockBytesMax || header.stored_bytes == 0 ||
-      header.codec > kCodecZstd || !IsZero(BytesOf(header.reserved)) ||
+  if (header.section == 0 || header.raw_bytes == 0 || header.raw_bytes > kCheckpointBlockBytesMax ||
+      header.stored_bytes == 0 || header.codec > kCodecZstd || !IsZero(BytesOf(header.reserved)) ||
       (compressed ? header.stored_bytes >= header.raw_bytes
                   : header.stored_bytes != header.raw_bytes)) {
     return DataLoss("checkpoint block: a field of its header is out of its range");
@@ -329,8 +328,6 @@ std::string CheckpointTempName(Lsn from) {
   return fmt::format("{}/{}{:016x}", kCheckpointFolder, kTempPrefix, from.value());
 }
 
-bool IsCheckpointTempName(std::string_view bare_name) {
-  return bare_name.starts_with(kTempPrefix);
-}
+bool IsCheckpointTempName(std::string_view bare_name) { return bare_name.starts_with(kTempPrefix); }
 
 }  // namespace holdfast

@@ -71,8 +71,7 @@ void FuzzCheckpoint(ByteView input) {
   std::memset(one.data(), 0, sizeof(uint32_t));
   const StatusOr<CheckpointBlock> header = DecodeCheckpointBlockHeader(one);
   if (!header.ok() || header->bytes() > one.size()) return;
-  const ByteView stored =
-      ByteView(one).subspan(kCheckpointBlockHeaderBytes, header->stored_bytes);
+  const ByteView stored = ByteView(one).subspan(kCheckpointBlockHeaderBytes, header->stored_bytes);
   const uint64_t check = Checksum(stored, Checksum(ByteView(one).first(24), SeedOf(1)));
   std::memcpy(one.data() + 24, &check, sizeof check);
   JudgeBlocks(one);

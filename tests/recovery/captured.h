@@ -24,16 +24,16 @@ class BootCapture {
   void Look() { ReadAll(*boot_.storage, machine_); }
   Status Begin() {
     const StoreIdentity& identity = boot_.store().start().identity;
-    ASSIGN_OR_RETURN(capture_, CheckpointCapture::Begin(
-                                   {.storage = *boot_.storage,
-                                    .sequencer = sequencer_,
-                                    .machines = machine_.machines(),
-                                    .appended = [this] { return boot_.store().last(); },
-                                    .wait_synced = [this](Lsn lsn) { return Synced(lsn); }},
-                                   {.store_id = identity.store_id,
-                                    .salt = identity.salt,
-                                    .epoch = identity.epoch,
-                                    .engine_time = absl::Seconds(3)}));
+    ASSIGN_OR_RETURN(
+        capture_, CheckpointCapture::Begin({.storage = *boot_.storage,
+                                            .sequencer = sequencer_,
+                                            .machines = machine_.machines(),
+                                            .appended = [this] { return boot_.store().last(); },
+                                            .wait_synced = [this](Lsn lsn) { return Synced(lsn); }},
+                                           {.store_id = identity.store_id,
+                                            .salt = identity.salt,
+                                            .epoch = identity.epoch,
+                                            .engine_time = absl::Seconds(3)}));
     return absl::OkStatus();
   }
   StatusOr<bool> Step() { return capture_->Step(); }

@@ -15,8 +15,8 @@ class CheckpointChoiceTest : public testing::Test {
     view_ = *std::move(view);
   }
   CheckpointChoice Choose(const CheckpointUse& use = {}) {
-    const StatusOr<CheckpointChoice> choice = LoadNewestCheckpoint(
-        storage_, view_.layout, *view_.evidence, machine_.machines(), use);
+    const StatusOr<CheckpointChoice> choice =
+        LoadNewestCheckpoint(storage_, view_.layout, *view_.evidence, machine_.machines(), use);
     CHECK_OK(choice.status());
     return *choice;
   }
@@ -30,7 +30,7 @@ TEST_F(CheckpointChoiceTest, TheNewestIsLoaded) {
   const CheckpointChoice choice = Choose();
   EXPECT_EQ(choice.from(), Lsn(6));
   EXPECT_EQ(choice.entries, 6u);
-  EXPECT_TRUE(choice.useless.empty());
+  EXPECT_TRUE(choice.bad.empty() && choice.outdated.empty());
 }
 
 // Deciding twice must not leave what the first look loaded.
@@ -38,7 +38,7 @@ TEST_F(CheckpointChoiceTest, MachinesAreResetBefore) {
   (void)Choose();
   const CheckpointChoice choice = Choose({.ignore = true});
   EXPECT_EQ(choice.from(), Lsn());
-  EXPECT_TRUE(choice.useless.empty());
+  EXPECT_TRUE(choice.bad.empty() && choice.outdated.empty());
   EXPECT_TRUE(machine_.places().empty());
 }
 
@@ -48,9 +48,9 @@ TEST_F(CheckpointChoiceTest, OneWithoutTheRecordsBehindItIsUseless) {
   evidence.chain.erase(evidence.chain.begin());
   const CheckpointChoice choice = Choose();
   EXPECT_EQ(choice.from(), Lsn(6));
-  ASSERT_EQ(choice.useless.size(), 1u);
-  EXPECT_EQ(choice.useless[0]->from, Lsn(4));
-  EXPECT_EQ(choice.bad, 0u);
+  ASSERT_EQ(choice.outdated.size(), 1u);
+  EXPECT_EQ(choice.outdated[0]->from, Lsn(4));
+  EXPECT_TRUE(choice.bad.empty());
 }
 
 TEST_F(CheckpointChoiceTest, OneOfAnotherCourseOfEventsIsUseless) {
@@ -59,7 +59,7 @@ TEST_F(CheckpointChoiceTest, OneOfAnotherCourseOfEventsIsUseless) {
   link.next = Lsn(2 * kLsnJump);
   const CheckpointChoice choice = Choose();
   EXPECT_EQ(choice.from(), Lsn(4));
-  EXPECT_EQ(choice.bad, 1u);
+  EXPECT_EQ(choice.bad.size(), 1u);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(CheckpointTest, AppendsGoOnMeanwhile) {
   EXPECT_EQ(again.machine.lsns(), UpTo(4));
 }
 
-// Proves: R8
+// Proves: G1
 TEST(CheckpointTest, ItHasNoNameBeforeSReachesIt) {
   Boot boot{SimDisk()};
   boot.store().AppendSynced({2});
@@ -95,7 +95,7 @@ TEST(CheckpointTest, ItStopsWhenItIsToldTo) {
 }
 
 // Every disk that a crash may leave during a capture that appends go beside, and its naming.
-// Proves: F10 F13
+// Proves: G1 G7
 TEST(CheckpointTest, ACrashAnywhereLosesNothing) {
   size_t states = 0, with_newer = 0;
   for (const uint64_t seed : Seeds(3)) {
@@ -152,7 +152,7 @@ TEST(CheckpointTest, ACrashAnywhereLosesNothing) {
   EXPECT_GT(with_newer, 5u);
 }
 
-// Proves: F26
+// Proves: G7
 TEST(CheckpointTest, EveryFailingOperationIsAnErrorAndHurtsNothing) {
   for (const bool full : {false, true}) {
     for (uint64_t at = 1;; ++at) {
@@ -178,8 +178,7 @@ TEST(CheckpointTest, EveryFailingOperationIsAnErrorAndHurtsNothing) {
       SCOPED_TRACE(testing::Message() << "operation " << at << ": " << status);
       const SimDisk disk = boot.storage->disk();
       if (!status.ok()) {
-        ASSERT_EQ(status.code(),
-                  full ? StatusCode::kResourceExhausted : StatusCode::kUnavailable);
+        ASSERT_EQ(status.code(), full ? StatusCode::kResourceExhausted : StatusCode::kUnavailable);
       }
       Boot again{disk.PowerCut(std::vector<bool>(disk.Loose().size(), true)), 2};
       ASSERT_OK(again.status);

@@ -11,9 +11,7 @@
 namespace holdfast {
 namespace {
 
-std::string NameOf(const KeptCheckpoint& checkpoint) {
-  return CheckpointFileName(checkpoint.from);
-}
+std::string NameOf(const KeptCheckpoint& checkpoint) { return CheckpointFileName(checkpoint.from); }
 
 TEST(OpenerCheckpointTest, OnlyWhatIsBehindItIsReplayed) {
   TwoCheckpoints store;
@@ -55,7 +53,7 @@ TEST(OpenerCheckpointTest, WhatWasCutShortIsRemoved) {
   EXPECT_FALSE(boot.storage->disk().Exists(CheckpointTempName(Lsn(9))));
 }
 
-// Proves: F13 F42
+// Proves: G4 G6
 TEST(OpenerCheckpointTest, AnyFlippedByteFallsBackToTheOlderOne) {
   const TwoCheckpoints store;
   for (uint64_t offset = 0; offset < store.newer.bytes; offset += offset % 512 == 100 ? 413 : 1) {
@@ -67,11 +65,12 @@ TEST(OpenerCheckpointTest, AnyFlippedByteFallsBackToTheOlderOne) {
     ASSERT_EQ(boot.machine.lsns(), UpTo(9));
     ASSERT_EQ(boot.store().report().checkpoint_lsn, 4u);
     ASSERT_EQ(boot.store().report().bad_checkpoints, 1u);
-    ASSERT_EQ(CheckpointNames(boot.storage->disk()).size(), 1u);
+    ASSERT_EQ(CheckpointNames(boot.storage->disk()),
+              (std::vector<std::string>{"0000000000000004.ckp", "quarantine-0000000000000006.ckp"}));
   }
 }
 
-// Proves: F13
+// Proves: G4 G6
 TEST(OpenerCheckpointTest, AnyOtherLengthFallsBackToTheOlderOne) {
   const TwoCheckpoints store;
   for (uint64_t bytes = 0; bytes < store.newer.bytes + 5000; bytes += 97) {
@@ -108,8 +107,7 @@ TEST(OpenerCheckpointTest, OneOfAnotherStoreIsPassedOver) {
   Boot other{SimDisk(), 77};
   other.store().AppendSynced({8});
   ASSERT_OK_AND_ASSIGN(const KeptCheckpoint foreign, TakeCheckpoint(other));
-  store.disk.SetContents(NameOf(foreign),
-                         AsBytes(other.storage->disk().Contents(NameOf(foreign))));
+  store.disk.SetContents(NameOf(foreign), AsBytes(other.storage->disk().Contents(NameOf(foreign))));
   SimStorage storage(store.disk);
   RecordingMachine machine;
   RecordingLog log;
@@ -149,7 +147,7 @@ TEST(OpenerCheckpointTest, ItsNameIsPartOfIt) {
   EXPECT_EQ(boot.machine.lsns(), UpTo(9));
 }
 
-// Proves: F48 F49
+// Proves: G5
 TEST(OpenerCheckpointTest, OneThatIsAheadOfTheJournalIsDamage) {
   Boot boot{SimDisk()};
   boot.store().AppendSynced({2});
@@ -179,7 +177,7 @@ TEST(OpenerCheckpointTest, CheckpointsWithoutAJournalAreNoNewStore) {
   EXPECT_EQ(boot.storage->disk().Fingerprint(), before);
 }
 
-// Proves: F23
+// Proves: G7
 TEST(OpenerCheckpointTest, AReadErrorRefusesAndChangesNothing) {
   const TwoCheckpoints store;
   size_t refused = 0;
@@ -220,7 +218,8 @@ TEST(OpenerCheckpointTest, ABadOneDoesNotComeBackWithOldPlaces) {
   Boot second{disk, 2};
   ASSERT_OK(second.status);
   EXPECT_EQ(second.machine.lsns(), UpTo(4));
-  EXPECT_TRUE(CheckpointNames(second.storage->disk()).empty());
+  EXPECT_EQ(CheckpointNames(second.storage->disk()),
+            std::vector<std::string>{"quarantine-0000000000000004.ckp"});
   Boot third{second.PowerCut(), 3};
   ASSERT_OK(third.status);
   EXPECT_EQ(third.machine.places(), second.machine.places());

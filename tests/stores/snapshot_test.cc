@@ -1,5 +1,5 @@
-// Checkpoints of the stores: whatever moves while they are captured, loading and replaying gives the
-// state that replaying everything gives.
+// Checkpoints of the stores: whatever moves while they are captured, loading and replaying gives
+// the state that replaying everything gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ Status Load(const Chunks& chunks, Stores& stores, uint64_t expected) {
   return status;
 }
 
-// Proves: G2 R8
+// Proves: G2
 TEST(SnapshotTest, LoadingAndReplayingIsReplayingEverything) {
   for (const uint64_t seed : Seeds(300)) {
     SCOPED_TRACE(seed);

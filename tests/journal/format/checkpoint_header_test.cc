@@ -63,7 +63,7 @@ TEST(CheckpointHeaderTest, AFooterComesBack) {
   EXPECT_EQ(footer.sections, Footer().sections);
 }
 
-// Proves: F42
+// Proves: G4
 TEST(CheckpointHeaderTest, NoByteOfHeaderOrFooterMayFlip) {
   std::vector<std::byte> header = EncodeCheckpointHeader(Header(), kKey);
   std::vector<std::byte> footer = EncodeCheckpointFooter(Footer(), kKey);
@@ -108,9 +108,8 @@ TEST(CheckpointHeaderTest, AFooterMustFitItsFile) {
     EXPECT_FAILS(DecodeCheckpointFooter(footer, kKey, bytes), kDataLoss, kDamage) << bytes;
   }
   const auto refused = [](CheckpointFooter changed) {
-    EXPECT_FAILS(
-        DecodeCheckpointFooter(EncodeCheckpointFooter(changed, kKey), kKey, kFileBytes),
-        kDataLoss, kDamage);
+    EXPECT_FAILS(DecodeCheckpointFooter(EncodeCheckpointFooter(changed, kKey), kKey, kFileBytes),
+                 kDataLoss, kDamage);
   };
   CheckpointFooter changed = Footer();
   changed.blocks = uint64_t{1} << 40;
@@ -146,7 +145,7 @@ TEST(CheckpointHeaderTest, ABlockComesBackCompressedOrNot) {
   }
 }
 
-// Proves: F42
+// Proves: G4
 TEST(CheckpointHeaderTest, NoByteOfABlockMayFlip) {
   for (const bool random : {false, true}) {
     std::string bytes, scratch;
@@ -167,8 +166,9 @@ TEST(CheckpointHeaderTest, NoByteOfABlockMayFlip) {
 TEST(CheckpointHeaderTest, OnlyItsOwnNamesAreCheckpoints) {
   EXPECT_EQ(CheckpointFileName(Lsn(42)), "checkpoint/000000000000002a.ckp");
   EXPECT_EQ(ParseCheckpointFileName("000000000000002a.ckp"), Lsn(42));
-  for (const char* name : {"", ".ckp", "2a.ckp", "000000000000002A.ckp", "000000000000002a.seg",
-                           "0000000000000000.ckp", "0000000000000002a.ckp", "tmp-000000000000002a"}) {
+  for (const char* name :
+       {"", ".ckp", "2a.ckp", "000000000000002A.ckp", "000000000000002a.seg",
+        "0000000000000000.ckp", "0000000000000002a.ckp", "tmp-000000000000002a"}) {
     EXPECT_EQ(ParseCheckpointFileName(name), Lsn()) << name;
   }
   EXPECT_TRUE(IsCheckpointTempName("tmp-000000000000002a"));

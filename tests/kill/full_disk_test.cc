@@ -1,15 +1,22 @@
 // A small disk that fills up, for real: a 16 MiB tmpfs in a mount namespace of this process.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "holdfast/engine.h"
 #include "journal/base/seeded_rng.h"
 #include "tests/kill/tool_process.h"
 #include "tests/support/seeds.h"
@@ -134,6 +141,142 @@ TEST_P(FullDiskTest, AStartWithoutAnyRoomSaysWhatIsWrong) {
   std::filesystem::remove(ballast);
   const ToolOutput check = Check();
   EXPECT_EQ(check.end.exit_code, kExitOk) << check.text;
+}
+
+// --- An engine that is killed while the disk is full, and again, and again ---
+
+// What children tell the test, in memory that a kill leaves alone. Everything in it is confirmed.
+struct Confirmed {
+  static constexpr uint32_t kIdsMax = 1 << 16;
+  enum State : uint8_t { kNever, kPending, kRemoved };
+  std::atomic<uint8_t> states[kIdsMax];
+  std::atomic<uint32_t> ids;      // given out
+  std::atomic<uint32_t> refused;  // puts, cleanly
+  std::atomic<uint32_t> removed;
+  std::atomic<uint32_t> removals_refused;
+};
+
+class Child {
+ public:
+  Child(std::string directory, IoBackend io, uint64_t seed, Confirmed& confirmed)
+      : directory_(std::move(directory)), io_(io), rng_(seed), confirmed_(confirmed) {}
+
+  // Empty, or what is wrong.
+  std::string Run() {
+    EngineOptions options;
+    options.directory = directory_;
+    options.io = io_;
+    options.segment_bytes = uint64_t{256} << 10;
+    options.compress_event_bytes_min = 0;
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Open(options);
+    if (!engine.ok()) return "open: " + engine.status().ToString();
+    engine_ = std::move(*engine);
+    std::string wrong = Compare();
+    if (wrong.empty()) wrong = Fill();
+    if (wrong.empty()) wrong = RemoveHalf();
+    if (wrong.empty() && confirmed_.refused == 0) wrong = "no put was ever refused";
+    return wrong;
+  }
+
+ private:
+  static std::string Name(uint32_t id) { return "d" + std::to_string(id); }
+
+  std::string Compare() {
+    for (uint32_t id = 0; id < confirmed_.ids; ++id) {
+      const absl::StatusOr<StoredDelivery> stored = engine_->deliveries().Get(Name(id));
+      const uint8_t state = confirmed_.states[id];
+      if (state == Confirmed::kPending && !stored.ok()) {
+        return Name(id) + " is lost: " + stored.status().ToString();
+      }
+      if (state == Confirmed::kRemoved && !absl::IsNotFound(stored.status())) {
+        return Name(id) + " came back";
+      }
+    }
+    return "";
+  }
+  std::string Fill() {
+    std::string event(8'000, '\0');
+    while (confirmed_.ids < Confirmed::kIdsMax) {
+      for (char& byte : event) byte = static_cast<char>(rng_.Below(256));
+      const uint32_t id = confirmed_.ids++;
+      Commit put = engine_->deliveries().Put(
+          {.id = Name(id), .topic = "orders", .client = "billing", .event = event});
+      if (absl::IsResourceExhausted(put.refused())) {
+        ++confirmed_.refused;
+        return "";
+      }
+      if (const absl::Status status = put.Wait(); !status.ok()) {
+        return "put: " + status.ToString();
+      }
+      confirmed_.states[id] = Confirmed::kPending;
+    }
+    return "the disk never was full";
+  }
+  // In batches, as a consumer that acks what it has done.
+  std::string RemoveHalf() {
+    std::vector<uint32_t> batch;
+    for (uint32_t id = 0; id <= confirmed_.ids; ++id) {
+      if (batch.size() == 20 || id == confirmed_.ids) {
+        Commit removal = engine_->Transact([&](Transaction& t) {
+          for (const uint32_t gone : batch) t.RemoveDelivery({.id = Name(gone)});
+          t.WriteOffset({"orders", "billing", 0}, OffsetPosition(id));
+        });
+        if (absl::IsResourceExhausted(removal.refused())) {
+          ++confirmed_.removals_refused;
+          return "";
+        }
+        if (const absl::Status status = removal.Wait(); !status.ok()) {
+          return "remove: " + status.ToString();
+        }
+        for (const uint32_t gone : batch) confirmed_.states[gone] = Confirmed::kRemoved;
+        confirmed_.removed += static_cast<uint32_t>(batch.size());
+        batch.clear();
+      }
+      if (id < confirmed_.ids && confirmed_.states[id] == Confirmed::kPending && rng_.OneIn(2)) {
+        batch.push_back(id);
+      }
+    }
+    return "";
+  }
+
+  const std::string directory_;
+  const IoBackend io_;
+  SeededRng rng_;
+  Confirmed& confirmed_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// Proves: G2, G7, G8, F26
+TEST_P(FullDiskTest, AcksGoOnWhileItIsFullAndAKillThenIsRecoveredTenTimes) {
+  void* const shared = ::mmap(nullptr, sizeof(Confirmed), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  Confirmed& confirmed = *new (shared) Confirmed();
+  const std::string why_file = elsewhere_.Sub("why");
+  const IoBackend io =
+      std::string_view(GetParam()) == "posix" ? IoBackend::kPosix : IoBackend::kAuto;
+  for (uint64_t round = 0; round < 10; ++round) {
+    SCOPED_TRACE(round);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const std::string wrong = Child(store_, io, round, confirmed).Run();
+      if (wrong.empty()) ::raise(SIGKILL);  // in the middle of whatever threads do
+      WriteWholeFile(why_file, wrong);
+      ::_exit(1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << ReadWholeFile(why_file);
+    EXPECT_EQ(confirmed.refused, round + 1);
+    if (round == 0) {
+      EXPECT_GT(confirmed.removed, 100u);
+      EXPECT_EQ(confirmed.removals_refused, 0u);
+    }
+  }
+  const ToolOutput verify = RunToolProcess({"verify", store_});
+  EXPECT_TRUE(verify.end.exit_code == kExitOk || verify.end.exit_code == kExitTornTail)
+      << verify.text;
+  ::munmap(shared, sizeof(Confirmed));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FullDiskTest, testing::Values("posix", "auto"),

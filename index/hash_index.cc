@@ -68,20 +68,29 @@ HashIndex::Slot HashIndex::Find(std::string_view key) const {
 HashIndex::Found HashIndex::FindOrInsert(std::string_view key, uint64_t hash) {
   Partition& partition = partitions_[hash >> 56];
   const uint32_t fingerprint = Fingerprint(hash);
+  uint32_t place = 0;  // the empty one at which the search ended
   if (partition.capacity != 0) {
     const uint64_t* const entries = partition.entries.get();
-    for (uint32_t i = Home(fingerprint, partition.capacity); entries[i] != 0;) {
-      if (entries[i] >> 32 == fingerprint) {
-        const Slot slot = static_cast<Slot>(entries[i]) - 1;
+    const uint32_t capacity = partition.capacity;
+    for (place = Home(fingerprint, capacity); entries[place] != 0;) {
+      if (entries[place] >> 32 == fingerprint) {
+        const Slot slot = static_cast<Slot>(entries[place]) - 1;
         if (KeyAt(slot) == key) return {slot, false};
       }
-      if (++i == partition.capacity) i = 0;
+      if (++place == capacity) place = 0;
     }
   }
-  if (uint64_t{partition.used} * 16 >= uint64_t{partition.capacity} * kFullOf16) Grow(partition);
+  const bool full =
+      uint64_t{partition.used} * 16 >= uint64_t{partition.capacity} * kFullOf16;
+  if (full) Grow(partition);
   const Slot slot = TakeSlot();
   At(slot) = PackedSlot{.key = keys_.Add(key)};
-  Place(partition, uint64_t{fingerprint} << 32 | (slot + 1));
+  const uint64_t entry = uint64_t{fingerprint} << 32 | (slot + 1);
+  if (full) {
+    Place(partition, entry);
+  } else {
+    partition.entries[place] = entry;
+  }
   ++partition.used;
   ++size_;
   return {slot, true};
@@ -96,6 +105,16 @@ void HashIndex::Reserve(uint64_t keys) {
   for (Partition& partition : partitions_) {
     if (partition.capacity < capacity) Grow(partition, capacity);
   }
+}
+
+void HashIndex::Touch(std::span<const uint64_t> hashes) const {
+  uint64_t seen = 0;
+  for (const uint64_t hash : hashes) {
+    const Partition& partition = partitions_[hash >> 56];
+    if (partition.capacity == 0) continue;
+    seen ^= partition.entries[Home(Fingerprint(hash), partition.capacity)];
+  }
+  asm volatile("" : : "r"(seen));  // so that the reads are made
 }
 
 void HashIndex::Clear() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -59,16 +60,13 @@ class HashIndex {
   // Needs: !full(), key.size() <= kKeyBytesMax
   Found FindOrInsert(std::string_view key) { return FindOrInsert(key, HashOf(key)); }
 
-  // For many keys at once: make room first, hash a block of keys and Prefetch each, then insert
-  // them. What one key waits for is then fetched while others are hashed.
+  // For many keys at once: make room first, hash a block of keys and Touch them, then insert them.
   // Makes room for `keys` in all, so that adding them moves nothing.
   void Reserve(uint64_t keys);
   uint64_t HashOf(std::string_view key) const { return hash_(key, seed_); }
-  void Prefetch(uint64_t hash) const {
-    const Partition& partition = partitions_[hash >> 56];
-    if (partition.capacity == 0) return;
-    __builtin_prefetch(&partition.entries[Home(Fingerprint(hash), partition.capacity)], 1);
-  }
+  // Brings the places where searches for them begin into the cache, side by side. Real reads: the
+  // processors measured drop a good part of prefetches that miss the TLB.
+  void Touch(std::span<const uint64_t> hashes) const;
   // Needs: as above, and `hash` is HashOf(key)
   Found FindOrInsert(std::string_view key, uint64_t hash);
 

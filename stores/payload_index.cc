@@ -255,22 +255,20 @@ bool PayloadIndex::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string
 
 Status PayloadIndex::LoadSnapshot(ByteView entries, uint64_t expected) {
   if (index_.size() == 0) index_.Reserve(expected);
-  struct Hashed {
-    IndexEntry entry;
-    uint64_t hash;
-  };
-  std::array<Hashed, kLoadedTogether> block;
+  std::array<IndexEntry, kLoadedTogether> block;
+  std::array<uint64_t, kLoadedTogether> hashes;
   Decoder in(entries);
   while (in.remaining() > 0) {
     size_t count = 0;
     for (; count < block.size() && in.remaining() > 0; ++count) {
-      ASSIGN_OR_RETURN(block[count].entry, TakeIndexEntry(in));
-      block[count].hash = index_.HashOf(block[count].entry.key);
-      index_.Prefetch(block[count].hash);
+      ASSIGN_OR_RETURN(block[count], TakeIndexEntry(in));
+      hashes[count] = index_.HashOf(block[count].key);
     }
+    index_.Touch(std::span(hashes).first(count));
     if (index_.full()) return DataLoss("more keys than an index holds");
-    for (const auto& [entry, hash] : std::span(block).first(count)) {
-      const auto [slot, inserted] = index_.FindOrInsert(entry.key, hash);
+    for (size_t i = 0; i < count; ++i) {
+      const IndexEntry& entry = block[i];
+      const auto [slot, inserted] = index_.FindOrInsert(entry.key, hashes[i]);
       if (!inserted && index_.Get(slot).state_lsn >= entry.state.state_lsn) continue;
       SetPlace(slot, entry.state);
       newest_loaded_ = std::max(newest_loaded_, entry.state.state_lsn);

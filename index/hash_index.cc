@@ -12,7 +12,7 @@ namespace {
 
 // 64 bits of place, from the low end: offset / 8, length, record_bytes as a small float.
 constexpr uint32_t kOffsetBits = 27;  // of a batch: a multiple of 8 below 1 GiB
-constexpr uint32_t kLengthBits = 25;  // exact, because readers compare it; a group is 32 MiB at most
+constexpr uint32_t kLengthBits = 25;  // exact: readers compare it; a group is 32 MiB at most
 constexpr uint32_t kMantissaBits = 7;
 constexpr uint32_t kExponentBits = 5;
 static_assert(kOffsetBits + kLengthBits + kMantissaBits + kExponentBits == 64);

@@ -152,7 +152,8 @@ class RunningJournal final : public Journal {
             .synced = positions.synced};
   }
   Status RetireBelow(SegmentId keep_from) override {
-    return upkeep_.RetireBelow(keep_from, [this](SegmentId oldest) { reader_.ForgetBelow(oldest); });
+    return upkeep_.RetireBelow(keep_from,
+                               [this](SegmentId oldest) { reader_.ForgetBelow(oldest); });
   }
 
   EngineClock& engine_clock() override { return engine_clock_; }

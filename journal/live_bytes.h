@@ -10,9 +10,9 @@
 
 namespace holdfast {
 
-// The state machines keep it: each record that their state rests on is added once, with the bytes it
-// takes in its batch (header and fields; estimates are fine if what is removed is what was added),
-// and removed when the state rests on a newer one or on none.
+// The state machines keep it: each record that their state rests on is added once, with the bytes
+// it takes in its batch (header and fields; estimates are fine if what is removed is what was
+// added), and removed when the state rests on a newer one or on none.
 // Threads: the sequencer is held.
 class LiveBytes {
  public:

@@ -35,10 +35,10 @@ struct Segment {
 // is nothing.
 // Errors: kResourceExhausted  kDiskFull; the half-made file is removed
 StatusOr<Segment> PrepareSegment(Storage& storage, const SegmentHeader& header);
-// The same from a whole file that is no segment any more, "journal/spare-<spare>": it needs no space
-// and no zeros. What it held stays there; the stamp of the new life keeps it out (FORMAT.md §1). It must
-// have been synced in its old life, and its temporary name must be durable.
-// Errors: kResourceExhausted   kDiskFull, on a file system that copies on write; the file is removed
+// The same from a whole file that is no segment any more, "journal/spare-<spare>": it needs no
+// space and no zeros. What it held stays there; the stamp of the new life keeps it out (FORMAT.md
+// §1). It must have been synced in its old life, and its temporary name must be durable.
+// Errors: kResourceExhausted   kDiskFull, on a file system that copies on write; it is removed
 //         kFailedPrecondition  kLocked: requests of its old life are in flight
 //         kDataLoss            it has not the size that `header` says
 StatusOr<Segment> RecycleSegment(Storage& storage, SegmentId spare, const SegmentHeader& header);

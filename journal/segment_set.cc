@@ -59,7 +59,8 @@ void SegmentSet::OnRetired(Fate fate) {
 bool SegmentSet::WantsAsSpare() const {
   const size_t missing = wanted() - std::min(wanted(), prepared_.size());
   const SealedSegment& oldest = sealed_.oldest();
-  const bool name_taken = std::find(spares_.begin(), spares_.end(), oldest.segment) != spares_.end();
+  const bool name_taken =
+      std::find(spares_.begin(), spares_.end(), oldest.segment) != spares_.end();
   return oldest.file_bytes == options_.segment_bytes && !name_taken &&
          spares_.size() < missing + options_.spares_max;
 }
@@ -69,8 +70,8 @@ uint64_t SegmentSet::disk_bytes() const {
          (prepared_.size() + spares_.size()) * options_.segment_bytes;
 }
 
-// A journal that rotates needs its segments, and what it holds needs the reserve; one that never did
-// may never need a second.
+// A journal that rotates needs its segments, and what it holds needs the reserve; one that never
+// did may never need a second.
 size_t SegmentSet::wanted() const {
   const bool rotates = rotated_ || room() < active().header.segment_bytes / 2;
   return rotates ? 1 + options_.reserve : 1;

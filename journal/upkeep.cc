@@ -12,8 +12,8 @@ constexpr absl::Duration kMarkAfter = absl::Milliseconds(100);
 // So much of the engine time may be lost by a kill.
 constexpr absl::Duration kHeartbeat = absl::Seconds(1);
 
-// Whether an attempt to write that much more is worth its writes; 0 is what file systems say that do
-// not know.
+// Whether an attempt to write that much more is worth its writes; 0 is what file systems say that
+// do not know.
 bool MayFit(Storage& storage, uint64_t bytes) {
   const StatusOr<uint64_t> free = storage.FreeBytes();
   return !free.ok() || *free == 0 || *free >= bytes;

@@ -33,7 +33,8 @@ Status Compactor::Begin(const SealedSegment& segment) {
   AlignedBuffer head(kFirstGroupOffset);
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(0, head.span()));
   if (got < kFirstGroupOffset) return DataLoss("{}: it ends after {} bytes", name, got);
-  const StatusOr<SegmentHeader> header = DecodeSegmentHeader(head.view().first(kSegmentHeaderBytes));
+  const StatusOr<SegmentHeader> header =
+      DecodeSegmentHeader(head.view().first(kSegmentHeaderBytes));
   if (!header.ok()) return Annotate(header.status(), name);
   const LinkView link = DecodeLinkGroup(head.view().subspan(kSegmentHeaderBytes),
                                         {.salt = salt_,

@@ -26,8 +26,8 @@ class Compactor {
     uint64_t restated_bytes = 0;
   };
 
-  // All borrowed. `salt` is the store's. A batch gets no more than `batch_bytes_max`, unless a single
-  // record is larger.
+  // All borrowed. `salt` is the store's. A batch gets no more than `batch_bytes_max`, unless a
+  // single record is larger.
   Compactor(Storage& storage, RecordSink& sink, const StateMachines& machines, uint64_t salt,
             uint64_t batch_bytes_max);
 

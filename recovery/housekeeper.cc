@@ -172,7 +172,9 @@ Status Housekeeper::TakeCheckpoint(bool stoppable) {
   Journal& journal = parts_.journal;
   const auto stopped = [this, stoppable] { return stoppable && stop_.load(); };
   if (stopped()) return WrongState(Detail::kClosed, "the engine was closed");
-  if (journal.poisoned()) return Unavailable(Detail::kPoisoned, "the journal failed; reopen the store");
+  if (journal.poisoned()) {
+    return Unavailable(Detail::kPoisoned, "the journal failed; reopen the store");
+  }
   const RetentionFacts facts = Gather();
   if (!facts.appended || CheckpointsAreNewest(facts)) return absl::OkStatus();
   const uint64_t written_bytes = journal.stats().written_bytes;

@@ -38,7 +38,8 @@ void AddTo(RecoveryReport& report, const CheckpointChoice& checkpoint) {
 
 // A checkpoint knows of what stands before it, which is not read again.
 SegmentId PinnedIn(const CheckpointChoice& checkpoint, const ReplayOutcome& outcome) {
-  const SegmentId before = checkpoint.used == nullptr ? SegmentId() : checkpoint.used->header.pinned;
+  const SegmentId before =
+      checkpoint.used == nullptr ? SegmentId() : checkpoint.used->header.pinned;
   return before ? before : outcome.skipped_in;
 }
 
@@ -174,10 +175,10 @@ StatusOr<Continuation> Opening::Continue() const {
     next.previous_end = outcome_.proved_end.offset;
     next.segment_bytes = std::max(next.segment_bytes, segments[index].segment_bytes);
   } else {
-    // The segment in which the replay began holds nothing that is proved: its place is taken, and so
-    // is what it says of the one before it.
-    const SegmentFile& begin =
-        segments[view_.layout.chain_begin + (outcome_.begin - segments[view_.layout.chain_begin].id)];
+    // The segment in which the replay began holds nothing that is proved: its place is taken, and
+    // so is what it says of the one before it.
+    const SegmentFile& begin = segments[view_.layout.chain_begin +
+                                        (outcome_.begin - segments[view_.layout.chain_begin].id)];
     next.segment = begin.id;
     next.previous = begin.link->previous;
     next.previous_life = begin.link->previous_life;
@@ -236,7 +237,8 @@ Status Opening::BeginEpoch() {
 // know at the old one. Bad ones go to quarantine; what is outdated, older than the newest two, or
 // of a capture that was cut short is removed.
 Status Opening::KeepCheckpoints() {
-  const auto among = [](const std::vector<const CheckpointFile*>& some, const CheckpointFile& file) {
+  const auto among = [](const std::vector<const CheckpointFile*>& some,
+                        const CheckpointFile& file) {
     return std::find(some.begin(), some.end(), &file) != some.end();
   };
   std::vector<std::string> gone = view_.layout.names.checkpoint_temps;
@@ -408,8 +410,8 @@ void Opening::Free(const Continuation& next) {
   KeepBooks(next);
 }
 
-// The segments that an open closed, this one's predecessor and those that an open which was cut short
-// left as they were.
+// The segments that an open closed, this one's predecessor and those that an open which was cut
+// short left as they were.
 void Opening::CutPredecessors(const Continuation& next) {
   StoreLayout& layout = view_.layout;
   for (size_t i = layout.chain_begin; i < layout.chain_end; ++i) {

@@ -113,7 +113,8 @@ StatusOr<Findings> Find(Storage& storage) {
   return found;
 }
 
-// What goes to quarantine when the records are stated again: every file with places of the old chain.
+// What goes to quarantine when the records are stated again: every file with places of the old
+// chain.
 std::vector<std::string> SetAside(const Findings& found) {
   std::vector<std::string> names;
   for (const Lsn from : found.layout.names.checkpoints) names.push_back(CheckpointFileName(from));

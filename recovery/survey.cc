@@ -301,8 +301,8 @@ class Surveyor {
     }
   }
 
-  // A bad one is damage, though an open passes it over: with it gone a restart takes longer, and one
-  // more failure finds nothing to fall back to.
+  // A bad one is damage, though an open passes it over: with it gone a restart takes longer, and
+  // one more failure finds nothing to fall back to.
   void SurveyCheckpoints() {
     for (const CheckpointFile& file : view_.layout.checkpoints) {
       Status whole = file.status;

@@ -98,7 +98,8 @@ struct CheckpointSurvey {
 };
 
 // All calls come in the order of the files, and inside a segment in the order of offsets: OnMark,
-// then OnCheckpoint for each, then for each file OnSegment, followed by its OnRecord and OnBatch, and then its OnDamage.
+// then OnCheckpoint for each, then for each file OnSegment, followed by its OnRecord and OnBatch,
+// and then its OnDamage.
 class SurveyVisitor {
  public:
   virtual ~SurveyVisitor() = default;

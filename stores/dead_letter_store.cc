@@ -200,7 +200,8 @@ uint64_t JournalDeadLetterStore::SnapshotEntries() const {
   return payloads_.index().size();
 }
 
-bool JournalDeadLetterStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
+bool JournalDeadLetterStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max,
+                                           std::string& out) const {
   payloads_.sequencer().AssertHeld();
   return payloads_.WriteSnapshot(cursor, bytes_max, out);
 }

@@ -162,7 +162,8 @@ void JournalEngine::StartHousekeeper(const OpenedStore& opened, const StoreIdent
 }
 
 Status JournalEngine::StartReadOnly() {
-  ASSIGN_OR_RETURN(ReadStore read, OpenReadOnly(storage_, stores_.machines(), {.log = options_.log}));
+  ASSIGN_OR_RETURN(ReadStore read,
+                   OpenReadOnly(storage_, stores_.machines(), {.log = options_.log}));
   report_ = read.report;
   disk_bytes_ = read.disk_bytes;
   BeginBoot(read.identity, read.engine_time);

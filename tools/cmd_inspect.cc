@@ -111,8 +111,9 @@ void PrintMarkText(const MarkView& view, Console& console) {
 void PrintCheckpointText(const CheckpointSurvey& checkpoint, Console& console) {
   console.out << fmt::format("checkpoint    {}, {} bytes, ", checkpoint.name, checkpoint.bytes);
   if (checkpoint.fault.empty()) {
-    console.out << fmt::format("about {} entries: replay begins behind LSN {}, nothing newer than {}\n",
-                               checkpoint.entries, checkpoint.from, checkpoint.through);
+    console.out << fmt::format(
+        "about {} entries: replay begins behind LSN {}, nothing newer than {}\n",
+        checkpoint.entries, checkpoint.from, checkpoint.through);
   } else {
     console.out << fmt::format("of no use: {}\n", checkpoint.fault);
   }

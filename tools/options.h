@@ -108,7 +108,8 @@ struct DemoCommand {
   std::optional<int> report_to;
 };
 
-using AnyCommand = std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand,
-                                RepairCommand, MaintenanceCommand, WorkloadCommand, CheckCommand, DemoCommand>;
+using AnyCommand =
+    std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand, RepairCommand,
+                 MaintenanceCommand, WorkloadCommand, CheckCommand, DemoCommand>;
 
 }  // namespace holdfast

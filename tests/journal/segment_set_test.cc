@@ -225,9 +225,9 @@ TEST_F(SegmentSetTest, NoMoreFilesAreKeptThanWillBeUsed) {
 // A file that is smaller than the segments of this journal (a predecessor's, cut short) is of no
 // use.
 TEST_F(SegmentSetTest, OnlyAFileOfTheRightSizeIsUsedAgain) {
-  StatusOr<Segment> active =
-      SegmentSet::Make(storage_, {.header = {.segment = SegmentId(9), .life = 1, .segment_bytes = kBytes},
-                                  .spare = {}});
+  StatusOr<Segment> active = SegmentSet::Make(
+      storage_,
+      {.header = {.segment = SegmentId(9), .life = 1, .segment_bytes = kBytes}, .spare = {}});
   ASSERT_OK(active);
   const SegmentSet set({.segment_bytes = kBytes}, StoreIdentity{.salt = 7, .epoch = Epoch(2)},
                        {.active = *std::move(active),

@@ -32,7 +32,8 @@ TEST(StateMachinesTest, ARecordGoesToTheMachineThatTakesItsType) {
 
 TEST(StateMachinesDeathTest, ARecordThatNobodyTakesIsABug) {
   StateMachines machines;
-  EXPECT_DEATH(machines.Apply(EncodedRecord(DeadLetterPurge{.id = "x"}).raw(), Lsn(7), RecordRef{}), "CHECK");
+  EXPECT_DEATH(machines.Apply(EncodedRecord(DeadLetterPurge{.id = "x"}).raw(), Lsn(7), RecordRef{}),
+               "CHECK");
 }
 
 }  // namespace

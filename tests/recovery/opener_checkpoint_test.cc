@@ -65,8 +65,9 @@ TEST(OpenerCheckpointTest, AnyFlippedByteFallsBackToTheOlderOne) {
     ASSERT_EQ(boot.machine.lsns(), UpTo(9));
     ASSERT_EQ(boot.store().report().checkpoint_lsn, 4u);
     ASSERT_EQ(boot.store().report().bad_checkpoints, 1u);
-    ASSERT_EQ(CheckpointNames(boot.storage->disk()),
-              (std::vector<std::string>{"0000000000000004.ckp", "quarantine-0000000000000006.ckp"}));
+    ASSERT_EQ(
+        CheckpointNames(boot.storage->disk()),
+        (std::vector<std::string>{"0000000000000004.ckp", "quarantine-0000000000000006.ckp"}));
   }
 }
 

@@ -239,7 +239,8 @@ TEST(JournalDeliveryStateStoreTest, ReplayIsIdempotent) {
 TEST(JournalDeliveryStateStoreTest, AReplayedRescheduleOfNobodyIsIgnored) {
   FakeStores fake;
   MutexLock lock(fake.sequencer);
-  fake.stores.machines().Apply(EncodedRecord(DeliveryReschedule{.id = "nobody", .attempt = 1}).raw(), Lsn(1), {});
+  fake.stores.machines().Apply(
+      EncodedRecord(DeliveryReschedule{.id = "nobody", .attempt = 1}).raw(), Lsn(1), {});
   fake.stores.machines().Apply(EncodedRecord(DeliveryRemove{.id = "nobody"}).raw(), Lsn(2), {});
 }
 
@@ -248,7 +249,8 @@ TEST(JournalDeliveryStateStoreTest, AttemptsSaturate) {
   Accept(fake.deliveries().Put(DeliveryFor("a")));
   {
     MutexLock lock(fake.sequencer);
-    fake.stores.machines().Apply(EncodedRecord(DeliveryReschedule{.id = "a", .attempt = UINT64_MAX}).raw(), Lsn(9), {});
+    fake.stores.machines().Apply(
+        EncodedRecord(DeliveryReschedule{.id = "a", .attempt = UINT64_MAX}).raw(), Lsn(9), {});
   }
   EXPECT_EQ(fake.deliveries().Get("a")->delivery.attempt, UINT32_MAX);
 }

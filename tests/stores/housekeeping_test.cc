@@ -36,7 +36,8 @@ EngineOptions TinySegments(const std::string& directory) {
 
 std::string IdOf(uint64_t number) { return "id-" + std::to_string(number); }
 std::string EventOf(uint64_t number) {
-  return std::to_string(number) + std::string(200 + number % 300, static_cast<char>('a' + number % 26));
+  return std::to_string(number) +
+         std::string(200 + number % 300, static_cast<char>('a' + number % 26));
 }
 
 // Waits, within reason, for something that a thread of the engine brings about.
@@ -162,7 +163,8 @@ TEST(HousekeepingTest, NothingIsLostOrComesBackWhileAllGoesOn) {
         if (i % 5 == 0) continue;  // these stay
         while (!put[i]) std::this_thread::yield();
         going[i] = true;
-        const Commit removed = engine->deliveries().Remove({.id = IdOf(i), .reason = Reason::kAcked});
+        const Commit removed =
+            engine->deliveries().Remove({.id = IdOf(i), .reason = Reason::kAcked});
         EXPECT_TRUE(removed.changed());
         if (i % 8 == 0) {
           EXPECT_OK(removed.Wait());

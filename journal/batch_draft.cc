@@ -12,13 +12,13 @@ void BatchDraft::Keep(const std::vector<bool>& keep) {
   for (size_t index = 0; index < keep.size(); ++index) {
     const size_t size = ends_[index] - begin;
     if (keep[index]) {
-      std::memmove(bytes_.data() + end, bytes_.data() + begin, size);
+      std::memmove(memory_.data() + end, memory_.data() + begin, size);
       end += size;
       ends_[kept++] = end;
     }
     begin += size;
   }
-  bytes_.resize(end);
+  used_ = end;
   ends_.resize(kept);
 }
 

@@ -24,7 +24,7 @@ void GroupBuffer::OpenSealed(const Life& life, uint64_t offset, ByteView block) 
 RecordRef GroupBuffer::Add(const BatchDraft& draft, Lsn first) {
   CHECK(Fits(draft.batch_bytes()));
   CHECK(draft.count() > 0 && draft.count() <= kBatchRecordsMax);
-  const std::string& records = draft.bytes();
+  const std::string_view records = draft.bytes();
   const Batch batch{.place = static_cast<uint32_t>(used_),
                     .length = static_cast<uint32_t>(kBatchHeaderBytes + records.size()),
                     .first = first,

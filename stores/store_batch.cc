@@ -24,7 +24,7 @@ ThreadBatch& BatchOfThisThread() {
 
 void StoreBatch::Begin(const StoreLimits& limits) {
   limits_ = limits;
-  if (draft_.bytes().capacity() > kIdleBytesMax) {
+  if (draft_.memory_bytes() > kIdleBytesMax) {
     draft_ = BatchDraft();
   } else {
     draft_.Clear();
@@ -169,13 +169,14 @@ BatchLease::BatchLease(const StoreLimits& limits) {
   } else {
     mine.leased = true;
     batch_ = &mine.batch;
+    leased_ = &mine.leased;
   }
   batch_->Begin(limits);
 }
 
 BatchLease::~BatchLease() {
-  if (ThreadBatch& mine = BatchOfThisThread(); batch_ == &mine.batch) {
-    mine.leased = false;
+  if (leased_ != nullptr) {
+    *leased_ = false;
   } else {
     delete batch_;
   }

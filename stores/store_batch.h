@@ -69,6 +69,7 @@ class BatchLease {
 
  private:
   StoreBatch* batch_;
+  bool* leased_ = nullptr;  // of this thread's batch; null: the batch is the lease's own
 };
 
 }  // namespace holdfast

@@ -218,6 +218,12 @@ struct RecordHeader {
 // Appends header and fields.
 template <typename Record>
 void EncodeRecord(const Record& record, std::string& out);
+// The same into memory of the caller, who has made room for EncodedBytesMax. Returns the end of
+// what was laid down.
+template <typename Record>
+size_t EncodedBytesMax(const Record& record);
+template <typename Record>
+char* EncodeRecordAt(const Record& record, char* place);
 void EncodeAnyRecord(const AnyRecord& record, std::string& out);
 
 // One record as it stands in a batch.

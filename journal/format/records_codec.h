@@ -92,24 +92,34 @@ void Take(Decoder& in, std::optional<T>& value) {
 namespace holdfast {
 
 template <typename Record>
-void EncodeRecord(const Record& record, std::string& out) {
-  static_assert(std::tuple_size_v<decltype(Record::Fields())> == std::size(Record::kFieldNames));
-  std::apply(
+size_t EncodedBytesMax(const Record& record) {
+  return std::apply(
       [&](auto... fields) {
-        const size_t start = out.size();
-        out.resize(start + kRecordHeaderBytes + (records_codec::SizeMax(record.*fields) + ...));
-        records_codec::FieldWriter writer(out.data() + start + kRecordHeaderBytes);
-        (writer.Put(record.*fields), ...);
-        out.resize(static_cast<size_t>(writer.place() - out.data()));
-
-        const size_t length = out.size() - start - kRecordHeaderBytes;
-        CHECK(length <= std::numeric_limits<uint32_t>::max());
-        const RecordHeader header{static_cast<uint8_t>(Record::kType), kRecordVersion, 0,
-                                  static_cast<uint32_t>(length)};
-        static_assert(sizeof header == kRecordHeaderBytes);  // no padding: copied as it is
-        std::memcpy(out.data() + start, &header, sizeof header);
+        return kRecordHeaderBytes + (records_codec::SizeMax(record.*fields) + ...);
       },
       Record::Fields());
+}
+
+template <typename Record>
+char* EncodeRecordAt(const Record& record, char* place) {
+  static_assert(std::tuple_size_v<decltype(Record::Fields())> == std::size(Record::kFieldNames));
+  records_codec::FieldWriter writer(place + kRecordHeaderBytes);
+  std::apply([&](auto... fields) { (writer.Put(record.*fields), ...); }, Record::Fields());
+
+  const auto length = static_cast<size_t>(writer.place() - place) - kRecordHeaderBytes;
+  CHECK(length <= std::numeric_limits<uint32_t>::max());
+  const RecordHeader header{static_cast<uint8_t>(Record::kType), kRecordVersion, 0,
+                            static_cast<uint32_t>(length)};
+  static_assert(sizeof header == kRecordHeaderBytes);  // no padding: copied as it is
+  std::memcpy(place, &header, sizeof header);
+  return writer.place();
+}
+
+template <typename Record>
+void EncodeRecord(const Record& record, std::string& out) {
+  const size_t start = out.size();
+  out.resize(start + EncodedBytesMax(record));
+  out.resize(static_cast<size_t>(EncodeRecordAt(record, out.data() + start) - out.data()));
 }
 
 template <typename Record>

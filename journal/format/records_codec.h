@@ -37,22 +37,22 @@ class FieldWriter {
  public:
   explicit FieldWriter(char* place) : place_(place) {}
 
-  void Put(uint64_t value) {
+  [[gnu::always_inline]] void Put(uint64_t value) {
     while (value >= 0x80) {
       *place_++ = static_cast<char>(value | 0x80);
       value >>= 7;
     }
     *place_++ = static_cast<char>(value);
   }
-  void Put(int64_t value) {
+  [[gnu::always_inline]] void Put(int64_t value) {
     Put((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
   }
-  void Put(std::string_view bytes) {
+  [[gnu::always_inline]] void Put(std::string_view bytes) {
     Put(uint64_t{bytes.size()});
     if (!bytes.empty()) std::memcpy(place_, bytes.data(), bytes.size());
     place_ += bytes.size();
   }
-  void Put(const StoredEvent& event) {
+  [[gnu::always_inline]] void Put(const StoredEvent& event) {
     CHECK(event.raw_bytes >> 63 == 0);
     Put(event.raw_bytes << 1 | uint64_t{event.compressed});
     Put(event.bytes);

@@ -50,7 +50,8 @@ uint64_t HashIndex::DefaultHash(std::string_view key, uint64_t seed) {
 }
 
 HashIndex::Slot HashIndex::Find(std::string_view key) const {
-  const uint64_t hash = hash_(key, seed_);
+  if (found_ != kNoSlot && KeyAt(found_) == key) return found_;
+  const uint64_t hash = HashOf(key);
   const Partition& partition = partitions_[hash >> 56];
   if (partition.used == 0) return kNoSlot;
   const uint32_t fingerprint = Fingerprint(hash);
@@ -58,7 +59,11 @@ HashIndex::Slot HashIndex::Find(std::string_view key) const {
   for (uint32_t i = Home(fingerprint, partition.capacity); entries[i] != 0;) {
     if (entries[i] >> 32 == fingerprint) {
       const Slot slot = static_cast<Slot>(entries[i]) - 1;
-      if (KeyAt(slot) == key) return slot;
+      if (KeyAt(slot) == key) {
+        found_ = slot;
+        found_hash_ = hash;
+        return slot;
+      }
     }
     if (++i == partition.capacity) i = 0;
   }
@@ -127,11 +132,13 @@ void HashIndex::Clear() {
   size_ = 0;
   slots_used_ = 0;
   free_ = kNoSlot;
+  found_ = kNoSlot;
 }
 
 void HashIndex::Erase(Slot slot) {
   DCHECK(IsLive(slot));
-  const uint64_t hash = hash_(KeyAt(slot), seed_);
+  const uint64_t hash = slot == found_ ? found_hash_ : HashOf(KeyAt(slot));
+  if (slot == found_) found_ = kNoSlot;
   Partition& partition = partitions_[hash >> 56];
   uint64_t* const entries = partition.entries.get();
   const uint32_t capacity = partition.capacity;

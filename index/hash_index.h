@@ -169,6 +169,9 @@ class HashIndex {
   Slot slots_used_ = 0;  // slots below were handed out at least once
   Slot free_ = kNoSlot;  // first of the chain of free slots
   std::vector<Snapshot*> snapshots_;
+  // What Find gave last, and its hash: a removal looks its key up twice and then erases it.
+  mutable Slot found_ = kNoSlot;
+  mutable uint64_t found_hash_ = 0;
 };
 
 }  // namespace holdfast

@@ -29,13 +29,9 @@ class SlotMap {
   SlotMap& operator=(const SlotMap&) = delete;
 
   // Null if there is no such key.
-  Value* Find(const PositionKeyView& key) {
-    const auto found = slots_.find(key);
-    return found == slots_.end() ? nullptr : &entries_[*found].value;
-  }
+  Value* Find(const PositionKeyView& key) { return Has(key) ? &entries_[found_].value : nullptr; }
   const Value* Find(const PositionKeyView& key) const {
-    const auto found = slots_.find(key);
-    return found == slots_.end() ? nullptr : &entries_[*found].value;
+    return Has(key) ? &entries_[found_].value : nullptr;
   }
   // A new entry has an empty Value.
   Value& FindOrInsert(const PositionKeyView& key) {
@@ -73,6 +69,18 @@ class SlotMap {
   const std::deque<Entry>& entries() const { return entries_; }
 
  private:
+  // Then found_ is its slot.
+  bool Has(const PositionKeyView& key) const {
+    if (found_ < entries_.size()) {
+      const Entry& entry = entries_[found_];
+      if (entry.live && PositionKeyView(entry.key) == key) return true;
+    }
+    const auto found = slots_.find(key);
+    if (found == slots_.end()) return false;
+    found_ = *found;
+    return true;
+  }
+
   struct Hash {
     using is_transparent = void;
     const std::deque<Entry>* entries;
@@ -92,6 +100,7 @@ class SlotMap {
   std::deque<Entry> entries_;
   absl::flat_hash_set<Slot, Hash, Equal> slots_{0, Hash{&entries_}, Equal{&entries_}};
   std::vector<Slot> free_;
+  mutable Slot found_ = 0;  // the last one found: a record is judged, then applied
 };
 
 }  // namespace holdfast

@@ -117,6 +117,24 @@ TEST(HashIndexTest, CollidingHashesCostTimeOnly) {
   }
 }
 
+// The key found last is remembered; an erase and a new key in its slot make it another one.
+TEST(HashIndexTest, AKeyThatTookTheSlotOfTheLastOneFoundIsErasedByItsOwnHash) {
+  HashIndex index(1);
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string key = std::to_string(i);
+    const std::string next = std::to_string(i + 1);
+    const HashIndex::Slot slot = index.FindOrInsert(key).slot;
+    ASSERT_EQ(index.Find(key), slot);
+    index.Erase(slot);
+    ASSERT_EQ(index.Find(key), HashIndex::kNoSlot);
+    ASSERT_EQ(index.FindOrInsert(next).slot, slot);
+    ASSERT_EQ(index.Find(key), HashIndex::kNoSlot);
+    index.Erase(slot);
+    ASSERT_EQ(index.Find(next), HashIndex::kNoSlot);
+    ASSERT_EQ(index.size(), 0u);
+  }
+}
+
 TEST(HashIndexTest, AKeyKeepsItsSlotWhileTheTableGrows) {
   HashIndex index(1);
   const HashIndex::Slot slot = index.FindOrInsert("first").slot;

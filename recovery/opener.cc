@@ -151,8 +151,10 @@ Status Opening::Decide(ReplayScope scope) {
       checkpoint_,
       LoadNewestCheckpoint(storage_, view_.layout, *view_.evidence, machines_,
                            {.ignore = options_.ignore_checkpoints, .log = options_.log}));
-  ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_, scope,
-                                    nullptr, checkpoint_.from()));
+  ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_,
+                                    {.scope = scope,
+                                     .from = checkpoint_.from(),
+                                     .progress = options_.progress}));
   return absl::OkStatus();
 }
 
@@ -486,8 +488,9 @@ StatusOr<std::optional<ReadStore>> ReadOnce(Storage& storage, const StateMachine
                    LoadNewestCheckpoint(storage, layout, *view.evidence, machines,
                                         {.ignore = options.ignore_checkpoints,
                                          .log = options.log}));
-  const StatusOr<ReplayOutcome> outcome = Replay(storage, layout, *view.evidence, machines,
-                                                 ReplayScope::kAll, nullptr, checkpoint.from());
+  const StatusOr<ReplayOutcome> outcome =
+      Replay(storage, layout, *view.evidence, machines,
+             {.from = checkpoint.from(), .progress = options.progress});
   if (!outcome.ok()) {
     if (ChainHasChanged(storage, layout)) return std::nullopt;
     return outcome.status();

@@ -14,6 +14,7 @@
 #include "journal/journal.h"
 #include "journal/state_machine.h"
 #include "recovery/checkpoint_writer.h"
+#include "recovery/replayer.h"
 
 namespace holdfast {
 
@@ -22,6 +23,7 @@ struct OpenerOptions {
   absl::Duration lock_wait = absl::Seconds(10);
   // Replays the whole journal, whatever checkpoints there are.
   bool ignore_checkpoints = false;
+  ProgressCallback progress = {};  // see EngineOptions::on_recovery_progress
   LogSink* log = nullptr;
 };
 
@@ -52,6 +54,7 @@ struct ReadStore {
 };
 struct ReaderOptions {
   bool ignore_checkpoints = false;
+  ProgressCallback progress = {};
   LogSink* log = nullptr;
 };
 // Beside a live writer too: bytes beyond the newest mark are then the live tail, not damage.

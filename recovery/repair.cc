@@ -223,7 +223,8 @@ StatusOr<Mark> Repair::MarkFromSegments() const {
   if (found_.restate) return mark;  // what it says of the end comes with the new chain
   ASSIGN_OR_RETURN(const Evidence evidence, GatherEvidence(storage_, layout));
   ASSIGN_OR_RETURN(const ReplayOutcome outcome,
-                   Replay(storage_, layout, evidence, StateMachines(), ReplayScope::kNothing));
+                   Replay(storage_, layout, evidence, StateMachines(),
+                          {.scope = ReplayScope::kNothing}));
   mark.synced = outcome.proved_last;
   mark.end_segment = outcome.proved_end.segment;
   mark.end_offset = AlignUp(outcome.proved_end.offset, kBlockBytes);

@@ -71,11 +71,34 @@ void TakeBatch(const JournalReader& reader, bool held, ReplayOutcome& outcome) {
   outcome.doubt_records += header.records;
 }
 
+// Tells how far a replay has come.
+class ProgressMeter {
+ public:
+  // Both borrowed.
+  ProgressMeter(const ProgressCallback& callback, const std::vector<ChainSegment>& chain)
+      : callback_(callback) {
+    for (const ChainSegment& segment : chain) total_ += segment.end;
+  }
+  void Tell(uint64_t bytes, uint64_t records) {
+    if (!callback_ || bytes < next_) return;
+    next_ = bytes + kEachBytes;
+    callback_({.bytes_done = bytes, .bytes_total = std::max(bytes, total_), .records = records});
+  }
+
+ private:
+  static constexpr uint64_t kEachBytes = uint64_t{4} << 20;
+  const ProgressCallback& callback_;
+  uint64_t total_ = 0;
+  uint64_t next_ = 0;
+};
+
 }  // namespace
 
 StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
                                const Evidence& evidence, const StateMachines& machines,
-                               ReplayScope scope, std::optional<ChainDamage>* damage, Lsn from) {
+                               const ReplayOptions& options, std::optional<ChainDamage>* damage) {
+  const ReplayScope scope = options.scope;
+  const Lsn from = options.from;
   CHECK(CanReplayFrom(evidence, from));
   const std::vector<ChainSegment> chain(
       evidence.chain.begin() + static_cast<ptrdiff_t>(ReplayBegin(evidence.chain, from)),
@@ -84,8 +107,10 @@ StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
   outcome.proved = evidence.proved();
   outcome.proved_last = chain.front().link.previous_last_lsn;
   outcome.begin = chain.front().id;
+  ProgressMeter meter(options.progress, chain);
   JournalReader reader(storage, chain, evidence.rules);
   for (;;) {
+    meter.Tell(reader.bytes_read(), outcome.records);
     const StatusOr<bool> more = reader.Next();
     if (!more.ok()) {
       std::optional<ChainDamage> found = reader.damage();

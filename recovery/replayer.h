@@ -18,6 +18,14 @@ enum class ReplayScope {
   kAll,
 };
 
+using ProgressCallback = std::function<void(const RecoveryProgress&)>;
+
+struct ReplayOptions {
+  ReplayScope scope = ReplayScope::kAll;
+  Lsn from;                   // records up to here are in a checkpoint, and not applied
+  ProgressCallback progress;  // called each few MiB; may be empty
+};
+
 // How the journal ends.
 struct ReplayOutcome {
   bool clean = false;
@@ -49,16 +57,16 @@ struct ReplayOutcome {
 // Whether a checkpoint with this `from` can be replayed upon: no segment behind it is missing.
 bool CanReplayFrom(const Evidence& evidence, Lsn from);
 
-// Reads everything behind `from` once, from the segment on in which the record behind it stands;
-// none: everything. What a checkpoint alone proves, and is not there, is told with its name.
+// Reads everything behind options.from once, from the segment on in which the record behind it
+// stands; none: everything. What a checkpoint alone proves, and is not there, is told with its name.
 // Needs:  CanReplayFrom(from), or none
 // Errors: kDataLoss            damage; *damage (may be null) has the details
 //         kFailedPrecondition  kNewerFormat: a record that must not be skipped
 //         kUnavailable         a read failed
 StatusOr<ReplayOutcome> Replay(Storage& storage, const StoreLayout& layout,
                                const Evidence& evidence, const StateMachines& machines,
-                               ReplayScope scope, std::optional<ChainDamage>* damage = nullptr,
-                               Lsn from = Lsn());
+                               const ReplayOptions& options,
+                               std::optional<ChainDamage>* damage = nullptr);
 
 // Reads the window in doubt again and hands over its batches, in order.
 using BatchSink = std::function<Status(const BatchView&)>;

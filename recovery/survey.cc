@@ -286,8 +286,8 @@ class Surveyor {
       }
       if (!view_.evidence.has_value() || !options_.records) return absl::OkStatus();
       StatusOr<ReplayOutcome> outcome =
-          Replay(storage_, view_.layout, *view_.evidence, StateMachines(), ReplayScope::kNothing,
-                 &chain_damage_);
+          Replay(storage_, view_.layout, *view_.evidence, StateMachines(),
+                 {.scope = ReplayScope::kNothing}, &chain_damage_);
       report_.open_status = outcome.status();
       if (outcome.ok()) {
         outcome_ = *std::move(outcome);

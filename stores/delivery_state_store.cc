@@ -44,41 +44,48 @@ Commit JournalDeliveryStateStore::Remove(const Removal& removal) {
 
 StatusOr<StoredDelivery> JournalDeliveryStateStore::Get(std::string_view id) {
   ASSIGN_OR_RETURN(const StoredPayload payload, payloads_.Read(id));
-  return ToDelivery(payload);
+  StoredDelivery stored;
+  RETURN_IF_ERROR(Fill(payload, stored));
+  return stored;
 }
 
 Status JournalDeliveryStateStore::Iterate(const std::function<bool(const StoredDelivery&)>& visit) {
+  StoredDelivery stored;
   return payloads_.ForEach([&](const StoredPayload& payload) -> StatusOr<bool> {
-    ASSIGN_OR_RETURN(const StoredDelivery delivery, ToDelivery(payload));
-    return visit(delivery);
+    RETURN_IF_ERROR(Fill(payload, stored));
+    return visit(stored);
   });
 }
 
-StatusOr<StoredDelivery> JournalDeliveryStateStore::ToDelivery(const StoredPayload& payload) const {
+Status JournalDeliveryStateStore::Fill(const StoredPayload& payload, StoredDelivery& into) const {
   ByteView bytes = payload.record();
   ASSIGN_OR_RETURN(const RawRecord raw, TakeRecord(bytes));
-  ASSIGN_OR_RETURN(const AnyRecord any, DecodeRecord(raw));
-  const auto* put = std::get_if<DeliveryPut>(&any);
-  if (put == nullptr)
+  DeliveryPut put;
+  const bool is_put = static_cast<RecordType>(raw.header.type) == RecordType::kDeliveryPut &&
+                      raw.header.version == kRecordVersion &&
+                      (raw.header.flags & ~kRecordMaySkip) == 0;
+  if (!is_put || !DecodeFields(raw.fields, put)) {
+    RETURN_IF_ERROR(CheckRecord(raw));
     return DataLoss("a {} where a put should be", RecordTypeName(raw.header.type));
-  ASSIGN_OR_RETURN(std::string event, UnpackEvent(put->event));
+  }
   const IndexState& state = payload.state();
-  StoredDelivery stored{.delivery = {.id = std::string(put->id),
-                                     .epoch = state.epoch,
-                                     .topic = std::string(put->topic),
-                                     .incarnation = put->incarnation,
-                                     .partition = put->partition,
-                                     .offset = put->offset,
-                                     .client = std::string(put->client),
-                                     .attempt = state.attempt,
-                                     .due = DurationFromNanos(state.due_ns),
-                                     .created = TimeFromNanos(put->created_ns),
-                                     .redriven_from = std::nullopt,
-                                     .event = std::move(event)},
-                        .lsn = state.state_lsn.value(),
-                        .durable = writer_->sink().Reached(state.state_lsn.value())};
-  if (put->redriven_from.has_value()) stored.delivery.redriven_from.emplace(*put->redriven_from);
-  return stored;
+  Delivery& delivery = into.delivery;
+  RETURN_IF_ERROR(UnpackEventInto(put.event, delivery.event));
+  delivery.id = put.id;
+  delivery.epoch = state.epoch;
+  delivery.topic = put.topic;
+  delivery.incarnation = put.incarnation;
+  delivery.partition = put.partition;
+  delivery.offset = put.offset;
+  delivery.client = put.client;
+  delivery.attempt = state.attempt;
+  delivery.due = DurationFromNanos(state.due_ns);
+  delivery.created = TimeFromNanos(put.created_ns);
+  delivery.redriven_from.reset();
+  if (put.redriven_from.has_value()) delivery.redriven_from.emplace(*put.redriven_from);
+  into.lsn = state.state_lsn.value();
+  into.durable = writer_->sink().Reached(into.lsn);
+  return absl::OkStatus();
 }
 
 uint64_t JournalDeliveryStateStore::Count() {
@@ -114,7 +121,7 @@ void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const 
                                       uint32_t record_bytes) {
   payloads_.sequencer().AssertHeld();
   HashIndex& index = payloads_.index();
-  const auto [slot, inserted] = index.FindOrInsert(record.id);
+  const HashIndex::Slot slot = index.FindOrInsert(record.id).slot;
   if (lsn <= index.Get(slot).state_lsn) return;
   payloads_.SetPlace(slot, {.ref = ref,
                             .record_bytes = record_bytes,
@@ -123,8 +130,7 @@ void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const 
                             .epoch = record.epoch,
                             .due_ns = record.due_ns,
                             .attempt = Saturated(record.attempt)});
-  // What is only stated again stays as hot or as cold as it was.
-  if (writer_ != nullptr && inserted) applied_puts_.push_back({lsn, slot});
+  if (put_judged_) applied_puts_.push_back({lsn, slot});
 }
 
 void JournalDeliveryStateStore::Apply(const DeliveryReschedule& record, Lsn lsn) {
@@ -208,6 +214,7 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
         return Judgement::Refuse(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn,
                                AlreadyExists("a delivery of this id is in flight"));
       }
+      put_judged_ = true;
       if (index.full()) {
         return Judgement::Refuse(
             Lsn(), Exhausted(Detail::kLimit, "{} deliveries are in flight, no more fit the index",
@@ -230,9 +237,11 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
 void JournalDeliveryStateStore::OnAppended(const BatchDraft& draft, Lsn first) {
   payloads_.sequencer().AssertHeld();
   for (const AppliedPut& put : applied_puts_) {
-    payloads_.Remember(put.slot, put.lsn, draft.record(put.lsn - first));
+    // Older ones are of a compaction, behind a put that was refused.
+    if (put.lsn >= first) payloads_.Remember(put.slot, put.lsn, draft.record(put.lsn - first));
   }
   applied_puts_.clear();
+  put_judged_ = false;
 }
 
 void JournalDeliveryStateStore::AddTo(EngineStats& stats) {

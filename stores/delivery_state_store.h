@@ -59,13 +59,16 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   void Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref, uint32_t record_bytes);
   void Apply(const DeliveryReschedule& record, Lsn lsn);
   void Apply(const DeliveryRemove& record, Lsn lsn);
-  StatusOr<StoredDelivery> ToDelivery(const StoredPayload& payload) const;
+  // `into` may hold another one: its memory is used again.
+  Status Fill(const StoredPayload& payload, StoredDelivery& into) const;
 
   StoreWriter* writer_ = nullptr;  // null: recovery
   PayloadIndex payloads_;
   Lsn newest_ ABSL_GUARDED_BY(payloads_.sequencer());  // record of this store
-  std::vector<AppliedPut> applied_puts_
-      ABSL_GUARDED_BY(payloads_.sequencer());  // of the batch being appended
+  // Of the batch being appended. Only of one that was judged: what a replay or a compaction applies
+  // stays as hot or as cold as it was.
+  std::vector<AppliedPut> applied_puts_ ABSL_GUARDED_BY(payloads_.sequencer());
+  bool put_judged_ ABSL_GUARDED_BY(payloads_.sequencer()) = false;
 };
 
 }  // namespace holdfast

@@ -116,6 +116,7 @@ Status JournalEngine::Start(bool threads) {
   ASSIGN_OR_RETURN(OpenedStore opened, OpenStore(storage_, clock_, rng_,
                                                  {.segment_bytes = options_.segment_bytes,
                                                   .lock_wait = options_.lock_wait,
+                                                  .progress = options_.on_recovery_progress,
                                                   .log = options_.log},
                                                  stores_.machines()));
   report_ = opened.report;
@@ -163,7 +164,8 @@ void JournalEngine::StartHousekeeper(const OpenedStore& opened, const StoreIdent
 
 Status JournalEngine::StartReadOnly() {
   ASSIGN_OR_RETURN(ReadStore read,
-                   OpenReadOnly(storage_, stores_.machines(), {.log = options_.log}));
+                   OpenReadOnly(storage_, stores_.machines(),
+                                {.progress = options_.on_recovery_progress, .log = options_.log}));
   report_ = read.report;
   disk_bytes_ = read.disk_bytes;
   BeginBoot(read.identity, read.engine_time);

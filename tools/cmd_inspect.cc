@@ -6,6 +6,7 @@
 
 #include "journal/base/json.h"
 #include "journal/format/records_text.h"
+#include "recovery/retention.h"
 #include "stores/engine_options.h"
 #include "tools/command.h"
 #include "tools/damage_printer.h"
@@ -56,6 +57,8 @@ struct ClientLoad {
 struct LiveState {
   uint64_t deliveries = 0, offsets = 0, dead_letters = 0;
   std::map<std::string, ClientLoad> clients;
+  EngineStats stats;
+  uint64_t restart_bytes = 0;  // read by an open now
 };
 
 struct Inspection {
@@ -71,6 +74,8 @@ StatusOr<LiveState> ReadLiveState(const std::string& directory, Console& console
   live.deliveries = engine->deliveries().Count();
   live.offsets = engine->offsets().ReadAll().size();
   live.dead_letters = engine->dead_letters().Count();
+  live.stats = engine->stats();
+  live.restart_bytes = engine->recovery().bytes;
   Progress progress(console, "deliveries", live.deliveries);
   uint64_t read = 0;
   RETURN_IF_ERROR(engine->deliveries().Iterate([&](const StoredDelivery& stored) {
@@ -87,6 +92,16 @@ const char* StopName(const Inspection& inspection) {
   if (!inspection.survey.open_status.ok()) return "unknown";
   if (inspection.survey.recovery.clean) return "clean";
   return inspection.survey.recovery.unproven_tail ? "unclean, unproven tail" : "unclean";
+}
+
+// As an open with default options, but the segment size of the store, would keep them.
+RetentionOptions BoundsOf(const Collector& files) {
+  RetentionOptions bounds{.segment_bytes = EngineOptions().segment_bytes,
+                          .space_ratio = EngineOptions().space_ratio};
+  for (const SegmentSurvey& segment : files.segments()) {
+    if (segment.newest && segment.segment_bytes > 0) bounds.segment_bytes = segment.segment_bytes;
+  }
+  return bounds;
 }
 
 double AgeSeconds(const ClientLoad& load, absl::Time now) {
@@ -159,6 +174,16 @@ void PrintText(const Inspection& inspection, const Collector& files, Console& co
   const LiveState& live = *inspection.live;
   console.out << fmt::format("live          {} deliveries, {} offsets, {} dead letters\n",
                              live.deliveries, live.offsets, live.dead_letters);
+  const RetentionOptions bounds = BoundsOf(files);
+  console.out << fmt::format(
+      "space         {} bytes of segment files for {} live ones; compaction keeps them below {} = "
+      "max({} × live, live + 8 segments) (default of an open)\n",
+      live.stats.disk_bytes, live.stats.live_bytes, DiskBound(bounds, live.stats.live_bytes),
+      bounds.space_ratio);
+  console.out << fmt::format(
+      "restart       reads {} bytes; a checkpoint is due each {} bytes, or as many as it takes "
+      "(default of an open)\n",
+      live.restart_bytes, bounds.segment_bytes);
   for (const auto& [client, load] : live.clients) {
     console.out << fmt::format("client        {}: {} unacknowledged, the oldest for {:.1f} s\n",
                                NameText(client), load.pending, AgeSeconds(load, inspection.now));
@@ -186,7 +211,13 @@ std::string StoreJson(const Inspection& inspection, const Collector& files) {
   if (inspection.live.has_value()) {
     json.Field("deliveries", inspection.live->deliveries)
         .Field("offsets", inspection.live->offsets)
-        .Field("dead_letters", inspection.live->dead_letters);
+        .Field("dead_letters", inspection.live->dead_letters)
+        .Field("live_bytes", inspection.live->stats.live_bytes)
+        .Field("disk_bytes", inspection.live->stats.disk_bytes)
+        .Field("disk_bytes_bound",
+               DiskBound(BoundsOf(files), inspection.live->stats.live_bytes))
+        .Field("checkpoint_lsn", inspection.live->stats.checkpoint_lsn)
+        .Field("checkpoint_bytes", inspection.live->stats.checkpoint_bytes);
   }
   json.EndObject();
   return line + "\n";

@@ -122,7 +122,7 @@ class Engine {
 
   // Runs `fill` in the calling thread and commits what it collected as one atomic batch.
   // Errors: those of the collected calls; kInvalidArgument for more than 65,535 changes;
-  //         kResourceExhausted when the batch is over min(16 MiB, segment_bytes / 4)
+  //         kResourceExhausted when the batch is over min(16 MiB, segment_bytes / 4) - 64
   virtual Commit Transact(const std::function<void(Transaction&)>& fill) = 0;
 
   // A delivery id that was never issued before, by any boot of this store:

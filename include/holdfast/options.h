@@ -51,7 +51,7 @@ struct EngineOptions {
   // Size of one journal file, a multiple of 4 KiB, 64 KiB .. 1 GiB. Existing files keep theirs.
   uint64_t segment_bytes = uint64_t{64} << 20;
 
-  // Largest event. What really fits is also bounded by a batch: min(16 MiB, segment_bytes / 4).
+  // Largest event. What really fits is also bounded by a batch: min(16 MiB, segment_bytes / 4) - 64.
   uint64_t event_bytes_max = uint64_t{16} << 20;
 
   // Events at least this large are stored compressed where that saves an eighth; 0 switches it off.
@@ -83,7 +83,7 @@ struct EngineOptions {
   // Where subscriptions, sessions and tasks live; its sessions.* and tasks.* are their time limits.
   SharedStoreOptions shared = {};
 
-  // Called during Open, in its thread, a few times a second. May be empty.
+  // Called during Open, in its thread, for each few MiB of journal read. May be empty.
   std::function<void(const RecoveryProgress&)> on_recovery_progress = {};
 
   // Borrowed; must outlive the Engine. Null: the real clock, random seed, no log.

@@ -29,6 +29,12 @@ StoredEvent PackEvent(std::string_view event, std::string& scratch) {
 }
 
 StatusOr<std::string> UnpackEvent(const StoredEvent& event, uint64_t bytes_max) {
+  std::string raw;
+  RETURN_IF_ERROR(UnpackEventInto(event, raw, bytes_max));
+  return raw;
+}
+
+Status UnpackEventInto(const StoredEvent& event, std::string& into, uint64_t bytes_max) {
   if (event.raw_bytes > bytes_max || event.raw_bytes > kEventBytesMax) {
     return DataLoss("event: {} bytes, more than {}", event.raw_bytes, bytes_max);
   }
@@ -37,12 +43,12 @@ StatusOr<std::string> UnpackEvent(const StoredEvent& event, uint64_t bytes_max) 
     if (frame.size() != event.raw_bytes) {
       return DataLoss("event: {} bytes stand there, want {}", frame.size(), event.raw_bytes);
     }
-    return std::string(frame);
+    into = frame;
+    return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckFrame(frame, event.raw_bytes));
-  std::string raw(event.raw_bytes, '\0');
-  RETURN_IF_ERROR(Decompress(frame, raw.data(), raw.size()));
-  return raw;
+  into.resize(event.raw_bytes);
+  return Decompress(frame, into.data(), into.size());
 }
 
 bool AppendCompressed(std::string_view raw, std::string& out) {

@@ -26,6 +26,9 @@ StoredEvent PackEvent(std::string_view event, std::string& scratch);
 // was found to say the same size.
 // Errors: kDataLoss  not one frame, it needs a dictionary, or its size is not raw_bytes or too much
 StatusOr<std::string> UnpackEvent(const StoredEvent& event, uint64_t bytes_max = kEventBytesMax);
+// The same, in place of what `into` holds: its memory is used again.
+Status UnpackEventInto(const StoredEvent& event, std::string& into,
+                       uint64_t bytes_max = kEventBytesMax);
 
 // Appends `raw`, compressed, to `out` if that saves at least an eighth. False: it does not, and
 // nothing was appended.

@@ -9,7 +9,7 @@ namespace holdfast {
 namespace {
 
 constexpr CrashRunOptions kBusy{
-    .steps = 120, .steps_reopened = 30, .event_bytes_max = 6'000, .housekeeping = true};
+    .steps = 90, .steps_reopened = 30, .event_bytes_max = 5'000, .housekeeping = true};
 
 bool IsCheckpoint(const std::string& name) { return name.starts_with("checkpoint/"); }
 
@@ -25,6 +25,7 @@ SimDisk WithBadCheckpoints(SimDisk disk) {
   for (const std::string& name : disk.Names()) {
     if (!IsCheckpoint(name)) continue;
     const std::string contents = disk.Contents(name);
+    if (contents.empty()) continue;
     const size_t place = contents.size() / 2;
     const std::byte wrong = std::byte{static_cast<uint8_t>(~contents[place])};
     disk.Damage(name, place, {&wrong, 1});
@@ -81,9 +82,9 @@ class HousekeepingCutTest : public testing::Test {
 // Proves: G1, G3, G7, D2, D6
 TEST_F(HousekeepingCutTest, AtEveryOperation) {
   CrashRunOptions options = kBusy;
-  for (const uint64_t seed : Seeds(6)) {
+  for (const uint64_t seed : Seeds(12)) {
     options.seed = seed;
-    CutAndCheck(options, 16);
+    CutAndCheck(options, 8);
     if (HasFailure()) return;
   }
   EXPECT_GT(tally_.seasoned, 400u);
@@ -96,7 +97,7 @@ TEST_F(HousekeepingCutTest, AtEveryOperationWithACommitInterval) {
   options.commit_interval = absl::Milliseconds(20);
   for (const uint64_t seed : Seeds(2)) {
     options.seed = seed;
-    CutAndCheck(options, 16);
+    CutAndCheck(options, 8);
     if (HasFailure()) return;
   }
 }
@@ -107,7 +108,7 @@ TEST_F(HousekeepingCutTest, AtEveryOperationAtLevelWritten) {
   options.durability = Durability::kWritten;
   for (const uint64_t seed : Seeds(1)) {
     options.seed = seed;
-    CutAndCheck(options, 16);
+    CutAndCheck(options, 8);
     if (HasFailure()) return;
   }
 }

@@ -13,7 +13,7 @@ struct Replayed {
     CHECK_OK(read.status());
     view = *std::move(read);
     StatusOr<ReplayOutcome> result =
-        Replay(storage, view.layout, *view.evidence, machine.machines(), scope);
+        Replay(storage, view.layout, *view.evidence, machine.machines(), {.scope = scope});
     CHECK_OK(result.status());
     outcome = *result;
   }

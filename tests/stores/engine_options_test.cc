@@ -65,9 +65,9 @@ TEST(EngineOptionsTest, TheEdgesOfARangeAreInside) {
 TEST(EngineOptionsTest, ABatchIsBoundedBySegmentAndBy16MiB) {
   EngineOptions options = Good();
   options.segment_bytes = uint64_t{1} << 20;
-  EXPECT_EQ(LimitsOf(options).batch_bytes_max, uint64_t{256} << 10);
+  EXPECT_EQ(LimitsOf(options).batch_bytes_max, (uint64_t{256} << 10) - 64);
   options.segment_bytes = uint64_t{1} << 30;
-  EXPECT_EQ(LimitsOf(options).batch_bytes_max, uint64_t{16} << 20);
+  EXPECT_EQ(LimitsOf(options).batch_bytes_max, (uint64_t{16} << 20) - 64);
 }
 
 }  // namespace

@@ -257,6 +257,28 @@ TEST(HousekeepingTest, CompactGivesBackWhatIsDead) {
   EXPECT_FAILS(engine->Compact().status(), kFailedPrecondition, kClosed);
 }
 
+TEST(HousekeepingTest, AnOpenTellsHowFarItHasCome) {
+  TempDir directory;
+  EngineOptions options = TinySegments(directory.Sub("store"));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+    for (uint64_t i = 0; i < 300; ++i) {
+      ASSERT_OK(engine->deliveries().Put(DeliveryFor(IdOf(i), EventOf(i))).refused());
+    }
+  }
+  for (const bool read_only : {true, false}) {
+    uint64_t calls = 0;
+    options.read_only = read_only;
+    options.on_recovery_progress = [&](const RecoveryProgress& now) {
+      ++calls;
+      EXPECT_LE(now.bytes_done, now.bytes_total);
+      EXPECT_GT(now.bytes_total, 0u);
+    };
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
+    EXPECT_GT(calls, 0u);
+  }
+}
+
 TEST(HousekeepingTest, ACleanStopLeavesACheckpoint) {
   TempDir directory;
   const EngineOptions options = TinySegments(directory.Sub("store"));

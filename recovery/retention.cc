@@ -20,7 +20,9 @@ uint64_t DiskBound(const RetentionOptions& options, uint64_t live_bytes) {
 }
 
 uint64_t DiskTarget(const RetentionOptions& options, uint64_t live_bytes) {
-  return Bound(live_bytes, options.space_ratio * 11 / 12,
+  // A turn around the journal frees nothing before it has copied what is alive in the oldest
+  // segments, while writers go on.
+  return Bound(live_bytes, options.space_ratio * 5 / 6,
                kSegmentsOverLive * options.segment_bytes - options.segment_bytes / 2);
 }
 

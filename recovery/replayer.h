@@ -58,7 +58,8 @@ struct ReplayOutcome {
 bool CanReplayFrom(const Evidence& evidence, Lsn from);
 
 // Reads everything behind options.from once, from the segment on in which the record behind it
-// stands; none: everything. What a checkpoint alone proves, and is not there, is told with its name.
+// stands; none: everything. What a checkpoint alone proves, and is not there, is told with its
+// name.
 // Needs:  CanReplayFrom(from), or none
 // Errors: kDataLoss            damage; *damage (may be null) has the details
 //         kFailedPrecondition  kNewerFormat: a record that must not be skipped

@@ -155,8 +155,8 @@ void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn) {
   if (slot != HashIndex::kNoSlot && lsn > index.Get(slot).state_lsn) payloads_.Erase(slot);
 }
 
-// A delivery rests on its put, and the newest reschedule: both become one put. In the oldest segment
-// a reschedule never stands alone: its put is older still.
+// A delivery rests on its put, and the newest reschedule: both become one put. In the oldest
+// segment a reschedule never stands alone: its put is older still.
 bool JournalDeliveryStateStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
   if (static_cast<RecordType>(record.header.type) != RecordType::kDeliveryPut) return false;
   auto put = FieldsOf<DeliveryPut>(record);
@@ -174,7 +174,8 @@ uint64_t JournalDeliveryStateStore::SnapshotEntries() const {
   return payloads_.index().size();
 }
 
-bool JournalDeliveryStateStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
+bool JournalDeliveryStateStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max,
+                                              std::string& out) const {
   payloads_.sequencer().AssertHeld();
   return payloads_.WriteSnapshot(cursor, bytes_max, out);
 }

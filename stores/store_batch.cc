@@ -149,9 +149,10 @@ void StoreBatch::Add(const Status& checked, bool grows, const Record& record) {
   draft_.Add(record);
   grows_ |= grows;
   if (draft_.batch_bytes() > limits_.batch_bytes_max) {
-    refused_ = Exhausted(Detail::kLimit,
-                         "a batch of {} bytes; min(16 MiB, segment_bytes / 4) - 64 = {} is the limit",
-                         draft_.batch_bytes(), limits_.batch_bytes_max);
+    refused_ =
+        Exhausted(Detail::kLimit,
+                  "a batch of {} bytes; min(16 MiB, segment_bytes / 4) - 64 = {} is the limit",
+                  draft_.batch_bytes(), limits_.batch_bytes_max);
   }
 }
 

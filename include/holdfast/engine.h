@@ -54,8 +54,8 @@ struct CompactionReport {
   uint64_t retired_segments = 0;
   uint64_t disk_bytes_before = 0;  // of all segment files
   uint64_t disk_bytes_after = 0;
-  // Not needed any more, but kept until the older of the two checkpoints has passed them, or because
-  // of records of unknown types.
+  // Not needed any more, but kept until the older of the two checkpoints has passed them, or
+  // because of records of unknown types.
   uint64_t waiting_segments = 0;
 };
 
@@ -137,8 +137,8 @@ class Engine {
   virtual const RecoveryReport& recovery() const = 0;
   virtual EngineStats stats() = 0;
 
-  // Takes a checkpoint now, in the calling thread; writers go on meanwhile. The engine takes them by
-  // itself, see EngineOptions::checkpoint_every_bytes.
+  // Takes a checkpoint now, in the calling thread; writers go on meanwhile. The engine takes them
+  // by itself, see EngineOptions::checkpoint_every_bytes.
   // Errors: kResourceExhausted   kDiskFull; the older checkpoints are as they were
   //         kFailedPrecondition  kReadOnly, kClosed
   //         kUnavailable         an I/O error, or the journal is poisoned

@@ -51,7 +51,8 @@ struct EngineOptions {
   // Size of one journal file, a multiple of 4 KiB, 64 KiB .. 1 GiB. Existing files keep theirs.
   uint64_t segment_bytes = uint64_t{64} << 20;
 
-  // Largest event. What really fits is also bounded by a batch: min(16 MiB, segment_bytes / 4) - 64.
+  // Largest event. What really fits is also bounded by a batch: 64 bytes less than
+  // min(16 MiB, segment_bytes / 4).
   uint64_t event_bytes_max = uint64_t{16} << 20;
 
   // Events at least this large are stored compressed where that saves an eighth; 0 switches it off.
@@ -61,9 +62,9 @@ struct EngineOptions {
   uint64_t value_cache_entries = 10'000;
   uint64_t value_cache_bytes = uint64_t{64} << 20;
 
-  // In the background, and at a clean stop, a checkpoint of the index is taken after so much journal,
-  // or as much as the last checkpoint took if that is more: what a restart has to read. 0: one
-  // segment.
+  // In the background, and at a clean stop, a checkpoint of the index is taken after so much
+  // journal, or as much as the last checkpoint took if that is more: what a restart has to read. 0:
+  // one segment.
   uint64_t checkpoint_every_bytes = 0;
 
   // Segment files take at most max(space_ratio × live bytes, live bytes + 8 segments). To keep it,

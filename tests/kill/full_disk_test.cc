@@ -246,10 +246,14 @@ class Child {
   std::string GoOn() {
     for (int tries = 0; tries < 3'000; ++tries) {
       const uint32_t id = confirmed_.ids++;
-      const Commit put = engine_->deliveries().Put(
-          {.id = Name(id), .topic = "orders", .client = "billing", .event = std::string(8'000, 'x')});
+      const Commit put = engine_->deliveries().Put({.id = Name(id),
+                                                    .topic = "orders",
+                                                    .client = "billing",
+                                                    .event = std::string(8'000, 'x')});
       if (put.refused().ok()) {
-        if (const absl::Status status = put.Wait(); !status.ok()) return "put: " + status.ToString();
+        if (const absl::Status status = put.Wait(); !status.ok()) {
+          return "put: " + status.ToString();
+        }
         confirmed_.states[id] = Confirmed::kPending;
         ++confirmed_.resumed;
         return "";

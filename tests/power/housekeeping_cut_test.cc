@@ -151,7 +151,8 @@ TEST_F(HousekeepingCutTest, AtEveryOperationOfARecovery) {
   }
 }
 
-// SIGKILL leaves the page cache: what was written is there, what was in flight may be, or land late.
+// SIGKILL leaves the page cache: what was written is there, what was in flight may be, or land
+// late.
 // Proves: G6, D2
 TEST_F(HousekeepingCutTest, AProcessKillAtEveryOperation) {
   CrashRunOptions options = kBusy;

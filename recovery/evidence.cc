@@ -161,6 +161,13 @@ bool ChainHasChanged(Storage& storage, const StoreLayout& layout) {
   return !now.ok() || !now->KeepsChainOf(layout) || (clean(layout) && !clean(*now));
 }
 
+bool ChainHasGrown(Storage& storage, const StoreLayout& layout,
+                   const std::optional<ChainDamage>& damage) {
+  if (!damage.has_value() || damage->place.segment < layout.newest().id) return false;
+  const StatusOr<StoreLayout> now = ReadLayout(storage);
+  return !now.ok() || (now->has_chain() && now->newest().id > layout.newest().id);
+}
+
 StatusOr<StoreView> ReadView(Storage& storage) {
   for (int attempt = 1;; ++attempt) {
     const bool last = attempt == kViewAttempts;

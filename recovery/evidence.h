@@ -56,6 +56,10 @@ StatusOr<StoreView> ReadView(Storage& storage);
 bool HasChanged(Storage& storage, const StoreLayout& layout);
 // Whether a segment of the chain is gone or has another life: then so may what was read from it.
 bool ChainHasChanged(Storage& storage, const StoreLayout& layout);
+// Whether `damage` stands in the segment in which the chain ended, and it goes on behind that one by
+// now: what was missed there may have been written into the next, before that had a Link.
+bool ChainHasGrown(Storage& storage, const StoreLayout& layout,
+                   const std::optional<ChainDamage>& damage);
 // The error for a reader that met `met` because of that.
 Status Changing(const Storage& storage, const Status& met);
 

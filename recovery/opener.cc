@@ -472,7 +472,7 @@ Status OutOfMemory(const Storage& storage) {
                    storage.display_path());
 }
 
-// None: the writer took files of the chain away meanwhile.
+// None: the writer took files of the chain away meanwhile, or went on behind its end.
 StatusOr<std::optional<ReadStore>> ReadOnce(Storage& storage, const StateMachines& machines,
                                             const ReaderOptions& options) {
   ASSIGN_OR_RETURN(const StoreView view, ReadView(storage));
@@ -488,11 +488,14 @@ StatusOr<std::optional<ReadStore>> ReadOnce(Storage& storage, const StateMachine
                    LoadNewestCheckpoint(storage, layout, *view.evidence, machines,
                                         {.ignore = options.ignore_checkpoints,
                                          .log = options.log}));
+  std::optional<ChainDamage> damage;
   const StatusOr<ReplayOutcome> outcome =
       Replay(storage, layout, *view.evidence, machines,
-             {.from = checkpoint.from(), .progress = options.progress});
+             {.from = checkpoint.from(), .progress = options.progress}, &damage);
   if (!outcome.ok()) {
-    if (ChainHasChanged(storage, layout)) return std::nullopt;
+    if (ChainHasChanged(storage, layout) || ChainHasGrown(storage, layout, damage)) {
+      return std::nullopt;
+    }
     return outcome.status();
   }
   const Link& link = *layout.newest().link;

@@ -293,7 +293,9 @@ class Surveyor {
         outcome_ = *std::move(outcome);
         return absl::OkStatus();
       }
-      if (attempt < kReplayAttempts && ChainHasChanged(storage_, view_.layout)) continue;
+      const bool changed = ChainHasChanged(storage_, view_.layout) ||
+                           ChainHasGrown(storage_, view_.layout, chain_damage_);
+      if (attempt < kReplayAttempts && changed) continue;
       const StatusCode code = report_.open_status.code();
       return code == StatusCode::kDataLoss || code == StatusCode::kFailedPrecondition
                  ? absl::OkStatus()

@@ -128,7 +128,7 @@ void HashIndex::Clear() {
   chunks_.clear();
   chunks_.shrink_to_fit();
   keys_ = KeyArena();
-  live_ = {};
+  live_ = std::vector<uint64_t>();
   size_ = 0;
   slots_used_ = 0;
   free_ = kNoSlot;

@@ -162,6 +162,78 @@ TEST(HashIndexTest, SlotsOfErasedKeysAreUsedAgain) {
 
 // 64 bytes a key besides the key itself, whatever the number of keys.
 // Proves: D5
+TEST(HashIndexTest, RoomThatWasReservedIsTheRoomThatIsNeeded) {
+  constexpr int kKeys = 200'000;
+  HashIndex reserved(1), grown(1);
+  reserved.Reserve(kKeys);
+  const uint64_t before = reserved.memory_bytes();
+  for (int i = 0; i < kKeys; ++i) {
+    const std::string key = std::to_string(i);
+    reserved.Set(reserved.FindOrInsert(key).slot, StateFor(static_cast<uint64_t>(i)));
+    grown.FindOrInsert(key);
+  }
+  EXPECT_GT(before, 0u);
+  EXPECT_LE(reserved.memory_bytes(), grown.memory_bytes() * 5 / 4);
+  for (int i = 0; i < kKeys; ++i) {
+    const HashIndex::Slot slot = reserved.Find(std::to_string(i));
+    ASSERT_NE(slot, HashIndex::kNoSlot);
+    ASSERT_EQ(reserved.Get(slot), StateFor(static_cast<uint64_t>(i)));
+  }
+  // Less than there is, or nothing, changes nothing.
+  const uint64_t bytes = reserved.memory_bytes();
+  reserved.Reserve(0);
+  reserved.Reserve(kKeys / 2);
+  EXPECT_EQ(reserved.memory_bytes(), bytes);
+  EXPECT_EQ(reserved.size(), static_cast<uint64_t>(kKeys));
+  // And more may come than was foreseen.
+  for (int i = kKeys; i < kKeys + 10'000; ++i) reserved.FindOrInsert(std::to_string(i));
+  EXPECT_EQ(reserved.size(), kKeys + 10'000u);
+}
+
+TEST(HashIndexTest, TouchingChangesNothing) {
+  HashIndex index(1);
+  std::vector<uint64_t> hashes;
+  index.Touch(hashes);
+  for (int i = 0; i < 1'000; ++i) hashes.push_back(index.HashOf(std::to_string(i)));
+  index.Touch(hashes);  // nothing is there yet
+  EXPECT_EQ(index.size(), 0u);
+  index.Reserve(1'000);
+  index.Touch(hashes);
+  for (int i = 0; i < 1'000; ++i) {
+    const auto found = index.FindOrInsert(std::to_string(i), hashes[static_cast<size_t>(i)]);
+    ASSERT_TRUE(found.inserted);
+    index.Set(found.slot, StateFor(static_cast<uint64_t>(i)));
+  }
+  index.Touch(hashes);
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_EQ(index.Get(index.Find(std::to_string(i))), StateFor(static_cast<uint64_t>(i)));
+  }
+}
+
+TEST(HashIndexTest, AfterAClearItIsAsNew) {
+  HashIndex index(1);
+  const uint64_t empty = index.memory_bytes();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 20'000; ++i) index.FindOrInsert("a" + std::to_string(i));
+    for (int i = 0; i < 20'000; i += 3) index.Erase(index.Find("a" + std::to_string(i)));
+    // What was found last must not be found any more.
+    ASSERT_NE(index.Find("a1"), HashIndex::kNoSlot);
+    index.Clear();
+    EXPECT_EQ(index.size(), 0u);
+    EXPECT_EQ(index.slots_end(), 0u);
+    EXPECT_EQ(index.memory_bytes(), empty);
+    for (int i = 0; i < 20'000; ++i) {
+      ASSERT_EQ(index.Find("a" + std::to_string(i)), HashIndex::kNoSlot);
+    }
+    const auto found = index.FindOrInsert("a1");
+    EXPECT_TRUE(found.inserted);
+    EXPECT_EQ(index.Get(found.slot), IndexState());
+    index.Erase(found.slot);
+    MatchesAMap(index, static_cast<uint64_t>(round), 500, 5'000);
+    index.Clear();
+  }
+}
+
 TEST(HashIndexTest, AKeyCostsAtMost64Bytes) {
   constexpr uint64_t kIdBytes = 12;
   HashIndex index(1);

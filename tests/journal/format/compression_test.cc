@@ -130,5 +130,45 @@ TEST(CompressionTest, APlainEventOfAnotherSizeIsRefused) {
   EXPECT_FALSE(UnpackEvent({.raw_bytes = 3, .compressed = false, .bytes = "abc"}, 2).ok());
 }
 
+TEST(CompressionTest, AFrameIsAppendedBehindWhatIsThere) {
+  for (const size_t size : {size_t{1'000}, size_t{100'000}, size_t{1} << 20}) {
+    const std::string raw = Json(size);
+    std::string out = "before";
+    ASSERT_TRUE(AppendCompressed(raw, out));
+    ASSERT_TRUE(out.starts_with("before"));
+    const std::string_view frame = std::string_view(out).substr(6);
+    EXPECT_LE(frame.size(), size - size / 8);
+    std::string back(size, '\0');
+    ASSERT_TRUE(Decompress(frame, back.data(), back.size()).ok());
+    EXPECT_TRUE(back == raw);
+  }
+}
+
+TEST(CompressionTest, NothingIsAppendedWhereItDoesNotPay) {
+  for (const std::string& raw : {std::string(), std::string("x"), Noise(7, 1), Noise(100'000, 1)}) {
+    std::string out = "before";
+    EXPECT_FALSE(AppendCompressed(raw, out));
+    EXPECT_EQ(out, "before");
+  }
+}
+
+// Proves: G4
+TEST(CompressionTest, ABlockIsWholeOrRefused) {
+  const std::string raw = Json(10'000);
+  std::string frame;
+  ASSERT_TRUE(AppendCompressed(raw, frame));
+  std::string back(raw.size() + 1, '\0');
+  for (size_t size = 0; size < frame.size(); ++size) {
+    EXPECT_EQ(Decompress(std::string_view(frame).substr(0, size), back.data(), raw.size()).code(),
+              StatusCode::kDataLoss)
+        << size;
+  }
+  for (const uint64_t size : {raw.size() - 1, raw.size() + 1, size_t{0}}) {
+    EXPECT_EQ(Decompress(frame, back.data(), size).code(), StatusCode::kDataLoss) << size;
+  }
+  EXPECT_EQ(Decompress(frame + frame, back.data(), raw.size()).code(), StatusCode::kDataLoss);
+  EXPECT_TRUE(Decompress(frame, back.data(), raw.size()).ok());
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -2,6 +2,7 @@
 #include "tools/store_access.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "journal/format/segment_header.h"
 #include "journal/io/open_storage.h"
@@ -19,12 +20,21 @@ class StoreAccessTest : public SmallStoreTest {
             {"verify", store_},
             {"list", store_, "deliveries"},
             {"get", store_, "delivery", "1"},
+            {"compact", store_, "--dry-run"},
             {"repair", store_}};
   }
   std::vector<std::vector<std::string>> WriteCommands() const {
     return {{"workload", store_, "--io", "posix"},
             {"check", store_, "--acks", acks_, "--io", "posix"},
+            {"checkpoint", store_, "--io", "posix"},
+            {"compact", store_, "--io", "posix"},
             {"repair", store_, "--apply"}};
+  }
+  // Of those, the ones that begin no store.
+  std::vector<std::vector<std::string>> CareCommands() const {
+    std::vector<std::vector<std::string>> commands = WriteCommands();
+    commands.erase(commands.begin());
+    return commands;
   }
   // Each command ends with 3, says why on the message stream, prints nothing and changes nothing.
   void ExpectRefused(const std::vector<std::vector<std::string>>& commands,
@@ -44,6 +54,7 @@ class StoreAccessTest : public SmallStoreTest {
 TEST_F(StoreAccessTest, AMissingDirectory) {
   WriteWholeFile(acks_, "");
   ExpectRefused(ReadCommands(), store_);
+  ExpectRefused(CareCommands(), store_);
 }
 
 TEST_F(StoreAccessTest, AFileInItsPlace) {
@@ -54,8 +65,10 @@ TEST_F(StoreAccessTest, AFileInItsPlace) {
 }
 
 TEST_F(StoreAccessTest, AnEmptyDirectoryHoldsNoStore) {
+  WriteWholeFile(acks_, "");
   std::filesystem::create_directory(store_);
   ExpectRefused(ReadCommands(), store_);
+  ExpectRefused(CareCommands(), store_);
 }
 
 TEST_F(StoreAccessTest, AForeignDirectory) {
@@ -98,6 +111,33 @@ TEST_F(StoreAccessTest, ReadersWriteNothingAndAReadOnlyDirectoryIsEnough) {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
   EXPECT_EQ(Snapshot(directory_.path()), before);
+}
+
+// Root may write anywhere: there it is tried as somebody else.
+TEST_F(StoreAccessTest, AReadOnlyDirectoryIsRefusedForWriting) {
+  Work();
+  const bool is_root = geteuid() == 0;
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms(0755));
+  for (const char* folder : {"/journal", "/checkpoint", ""}) {
+    if (!std::filesystem::exists(store_ + folder)) continue;
+    std::filesystem::permissions(store_ + folder, std::filesystem::perms(0555));
+  }
+  for (const auto& [path, bytes] : Snapshot(directory_.path())) {
+    if (std::filesystem::is_regular_file(path)) {
+      std::filesystem::permissions(path, std::filesystem::perms(0444));
+    }
+  }
+  if (is_root) {
+    ASSERT_EQ(seteuid(65'534), 0);
+  }
+  ExpectRefused(CareCommands(), store_);
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  for (const char* folder : {"", "/journal", "/checkpoint"}) {
+    if (!std::filesystem::exists(store_ + folder)) continue;
+    std::filesystem::permissions(store_ + folder, std::filesystem::perms::owner_all);
+  }
 }
 
 TEST_F(StoreAccessTest, AFailedWriteOfTheResultsIsAnError) {

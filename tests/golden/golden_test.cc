@@ -3,6 +3,7 @@
 // (read_by_document.py).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,6 +14,7 @@
 #include "journal/format/records_text.h"
 #include "journal/io/open_storage.h"
 #include "recovery/opener.h"
+#include "tests/golden/state_text.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -34,9 +36,9 @@ class Witness final : public StateMachine {
   std::vector<std::string> lines;
 };
 
-std::vector<std::string> Expected(const stdfs::path& version) {
+std::vector<std::string> LinesOf(const stdfs::path& path) {
   std::vector<std::string> lines;
-  std::ifstream file(version / "expected.txt");
+  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
 }
@@ -50,7 +52,7 @@ TEST(GoldenTest, EveryVersionEverWrittenIsReadAndOpened) {
     ++versions;
     TempDir copy;
     stdfs::copy(entry.path() / "store", copy.Sub("store"), stdfs::copy_options::recursive);
-    const std::vector<std::string> expected = Expected(entry.path());
+    const std::vector<std::string> expected = LinesOf(entry.path() / "expected.txt");
     ASSERT_FALSE(expected.empty());
 
     ASSERT_OK_AND_ASSIGN(const auto storage, OpenPosixStorage(copy.Sub("store"), {}));
@@ -62,7 +64,92 @@ TEST(GoldenTest, EveryVersionEverWrittenIsReadAndOpened) {
     ASSERT_OK(OpenStore(*storage, RealClock(), rng, {}, opened.machines));
     EXPECT_EQ(opened.lines, expected);
   }
-  EXPECT_GE(versions, 1u);
+  EXPECT_GE(versions, 2u);
+}
+
+// A store that housekeeping has been at, in a directory of its own.
+class KeptStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    stdfs::copy(stdfs::path(HOLDFAST_GOLDEN) / "v1-kept" / "store", store_,
+                stdfs::copy_options::recursive);
+  }
+  EngineOptions Options() const {
+    EngineOptions options;
+    options.directory = store_;
+    options.io = IoBackend::kPosix;
+    options.segment_bytes = uint64_t{64} << 10;
+    return options;
+  }
+  // What an open finds, for writing or not.
+  std::vector<std::string> Open(bool read_only, bool from_checkpoint) {
+    EngineOptions options = Options();
+    options.read_only = read_only;
+    const auto engine = Engine::Open(options);
+    EXPECT_OK(engine.status());
+    if (!engine.ok()) return {};
+    EXPECT_EQ((*engine)->recovery().checkpoint_lsn > 0, from_checkpoint);
+    EXPECT_EQ((*engine)->recovery().bad_checkpoints, 0u);
+    const auto lines = StateText(**engine, {{"orders", 2, 5}});
+    EXPECT_OK(lines.status());
+    return lines.value_or(std::vector<std::string>());
+  }
+  std::vector<std::string> Segments() const {
+    std::vector<std::string> names;
+    for (const auto& entry : stdfs::directory_iterator(store_ + "/journal")) {
+      if (entry.path().extension() == ".seg") names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const TempDir directory_;
+  const std::string store_ = directory_.Sub("store");
+  const std::vector<std::string> expected_ =
+      LinesOf(stdfs::path(HOLDFAST_GOLDEN) / "v1-kept" / "state.txt");
+};
+
+// Proves: G13
+TEST_F(KeptStoreTest, ItsCheckpointsAndAFullScanGiveTheSameState) {
+  ASSERT_GT(expected_.size(), 10u);
+  EXPECT_EQ(Open(/*read_only=*/true, /*from_checkpoint=*/true), expected_);
+  const std::string scanned = directory_.Sub("scanned");
+  stdfs::copy(store_, scanned, stdfs::copy_options::recursive);
+  EXPECT_EQ(Open(/*read_only=*/false, /*from_checkpoint=*/true), expected_);
+
+  // And each checkpoint by itself, then none.
+  stdfs::remove_all(store_);
+  stdfs::copy(scanned, store_, stdfs::copy_options::recursive);
+  std::vector<stdfs::path> checkpoints;
+  for (const auto& entry : stdfs::directory_iterator(store_ + "/checkpoint")) {
+    checkpoints.push_back(entry.path());
+  }
+  ASSERT_EQ(checkpoints.size(), 2u);
+  std::sort(checkpoints.begin(), checkpoints.end());
+  stdfs::remove(checkpoints[1]);
+  EXPECT_EQ(Open(/*read_only=*/true, /*from_checkpoint=*/true), expected_);
+  stdfs::remove(checkpoints[0]);
+  EXPECT_EQ(Open(/*read_only=*/true, /*from_checkpoint=*/false), expected_);
+  EXPECT_EQ(Open(/*read_only=*/false, /*from_checkpoint=*/false), expected_);
+}
+
+// Proves: G13, R9
+TEST_F(KeptStoreTest, TheRecordOfALaterVersionKeepsItsSegment) {
+  EXPECT_NE(Segments().front(), "0000000000000001.seg") << "the first ones were retired";
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(Options()));
+  ASSERT_OK(engine->Compact());
+  const std::vector<std::string> left = Segments();
+  ASSERT_OK_AND_ASSIGN(const CompactionReport again, engine->Compact());
+  EXPECT_GT(again.waiting_segments, 0u);
+  EXPECT_EQ(Segments().front(), left.front());
+  ASSERT_OK(engine->Close());
+  bool found = false;
+  for (const std::string& name : Segments()) {
+    std::ifstream file(store_ + "/journal/" + name, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    found = found || bytes.find("of a later version") != std::string::npos;
+  }
+  EXPECT_TRUE(found);
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 read_by_document.py STORE [EXPECTED]    one line a record; with EXPECTED compares, as TAP
 
 It checks every seed, check and zero field that the document names. It takes a chain without damage to its end, the
-first place without a valid group; it does not decide about torn tails.
+first place without a valid group; it does not decide about torn tails. It reads every checkpoint too, and looks
+whether its entries say what the records say that they rest on.
 """
 
 import base64
@@ -120,7 +121,7 @@ class Segment:
                 payload = self.data[batch + 32:batch + length]
                 need(check(payload, self.seed(batch)) == payload_check, f"{batch}: payload check")
                 need(first == lsn and flags == 0, f"{batch}: order of LSNs")
-                yield first, records, payload
+                yield first, records, payload, batch
                 lsn += records
                 ended, batch = batch + length, (batch + length + 7) // 8 * 8
                 need(not any(self.data[ended:batch]), f"{ended}: zeros")
@@ -129,11 +130,12 @@ class Segment:
                 need(not any(self.data[batch:place]), f"{batch}: padding")
 
 
-def chain(segments):
+def chain(segments, mark):
     """From the oldest to the newest, by the Links; and where each ends."""
     newest = max((s for s in segments.values() if s.link), key=lambda s: (s.link["epoch"], s.id))
+    oldest = max(newest.link["oldest"], mark["oldest"])
     found = [(newest, len(newest.data))]
-    while (link := found[0][0].link)["previous"]:
+    while (link := found[0][0].link)["previous"] and found[0][0].id > oldest:
         before = segments[link["previous"]]
         need(before.stamp == link["previous_stamp"], f"segment {before.id}: life")
         found.insert(0, (before, link["end"]))
@@ -209,8 +211,12 @@ def text_of(value):
 
 
 def line_of(lsn, record, records):
+    """None: a record that may be skipped."""
     kind, version, flags, length = struct.unpack_from("<BBHI", record)
-    need(version == 1 and flags == 0 and len(record) == 8 + length, "record: version, flags, length")
+    need(flags in (0, 1) and len(record) == 8 + length, "record: flags, length")
+    if flags == 1 and (kind not in records or version != 1):
+        return None
+    need(version == 1 and kind in records, "record: type, version")
     name, forms = records[kind]
     fields = Fields(record[8:])
     words = [str(lsn), name]
@@ -228,26 +234,139 @@ def line_of(lsn, record, records):
     return " ".join(words)
 
 
+# --- §8
+def zstd(stored, size):
+    out = ctypes.create_string_buffer(max(1, size))
+    need(ZSTD.ZSTD_decompress(out, size, stored, len(stored)) == size, "block: zstd frame")
+    return out.raw[:size]
+
+
+class Checkpoint:
+    def __init__(self, path, salt):
+        data = path.read_bytes()
+        self.name, self.salt = path.name, salt
+        self.begin = int(path.name[:16], 16)  # "from"
+        header, footer = data[:BLOCK], data[-BLOCK:]
+        need(len(data) % BLOCK == 0 and len(data) >= 2 * BLOCK, f"{path}: length")
+        need(header[:8] == b"HOLDCKP\n" and footer[:8] == b"HOLDCKE\n", f"{path}: magic")
+        need(check(header[:4088], self.seed(0)) == u64(header, 4088), f"{path}: header check")
+        need(check(footer[:4088], self.seed(2**32 - 1)) == u64(footer, 4088), f"{path}: footer check")
+        need(struct.unpack_from("<II", header, 8) == (1, 0) and not any(header[72:4088]), f"{path}: header")
+        need(u64(header, 32) == self.begin and u64(header, 40) != 0, f"{path}: from, epoch")
+        self.pinned = u64(header, 64)
+        version, count, begin, self.through, blocks, end = struct.unpack_from("<IIQQQQ", footer, 8)
+        need((version, begin) == (1, self.begin) and count <= 64 and self.through >= begin, f"{path}: footer")
+        need(not any(footer[48 + 24 * count:4088]), f"{path}: zeros in the footer")
+        self.sections, self.entries = {}, {}
+        for index in range(count):
+            number, zero, about, size = struct.unpack_from("<IIQQ", footer, 48 + 24 * index)
+            need(zero == 0 and number > max(self.sections, default=0) and about <= size, f"{path}: sections")
+            self.sections[number] = size
+        self.read_blocks(data, blocks, end)
+        need((end + BLOCK - 1) // BLOCK * BLOCK == len(data) - BLOCK, f"{path}: the footer is the next block")
+        need(not any(data[end:-BLOCK]), f"{path}: zeros before the footer")
+
+    def seed(self, place):
+        return mix(mix(mix(self.salt) ^ self.begin) ^ place)
+
+    def read_blocks(self, data, blocks, end):
+        place = BLOCK
+        bytes_of = dict.fromkeys(self.sections, b"")
+        for k in range(blocks):
+            number, section, size, length, compressed = struct.unpack_from("<IIIIB", data, place)
+            stored = data[place + 32:place + 32 + length]
+            seed = check(data[place:place + 24], self.seed(k + 1))
+            need(check(stored, seed) == u64(data, place + 24), f"{self.name}: block {k}")
+            need(number == k and section in self.sections and 1 <= size <= 262144, f"{self.name}: block {k}")
+            need(compressed in (0, 1) and not any(data[place + 17:place + 24]), f"{self.name}: block {k}")
+            need(length < size if compressed else length == size, f"{self.name}: block {k}: lengths")
+            entries = zstd(stored, size) if compressed else stored
+            bytes_of[section] += entries
+            self.entries.setdefault(section, []).extend(self.read_entries(section, entries))
+            ended, place = place + 32 + length, (place + 32 + length + 7) // 8 * 8
+            need(not any(data[ended:place]), f"{self.name}: zeros behind block {k}")
+        need(place == end, f"{self.name}: where the last block ends")
+        need({s: len(b) for s, b in bytes_of.items()} == self.sections, f"{self.name}: bytes of the sections")
+
+    def read_entries(self, section, data):
+        fields, found = Fields(data), []
+        while fields.place < len(data):
+            found.append(self.payload_entry(fields) if section in (5, 8) else self.position_entry(fields))
+        return found
+
+    def payload_entry(self, fields):
+        entry = {"id": fields.b()}
+        for name in ("segment", "offset", "length", "bytes", "payload_lsn", "state_lsn", "epoch"):
+            entry[name] = fields.u()
+        entry.update(due=fields.i(), attempt=fields.u())
+        entry["offset"] *= 8
+        entry["state_lsn"] += entry["payload_lsn"]
+        return entry
+
+    def position_entry(self, fields):
+        kind = fields.u()
+        need(kind in (1, 2), f"{self.name}: entry {kind} of section 1")
+        if kind == 1:
+            entry = {"key": (fields.b(), fields.b(), fields.u()), "position": (fields.u(), fields.u())}
+            return dict(entry, lsn=fields.u(), segment=fields.u(), bytes=fields.u())
+        entry = {"source": (fields.b(), fields.u(), fields.u())}
+        for mark in ("seen", "cursor"):
+            lsn = fields.u()
+            entry[mark] = (lsn, fields.u(), fields.u(), fields.u()) if lsn else None
+        return entry
+
+    def check_against(self, batches):
+        """batches: LSN to (segment, offset, length, [(type, fields)]) of the batch that holds it."""
+        for section, entries in self.entries.items():
+            for entry in entries:
+                lsn = entry.get("payload_lsn", entry.get("lsn", 0))
+                need(max(lsn, entry.get("state_lsn", 0)) <= self.through, f"{self.name}: an entry is too new")
+                if section == 1 or lsn not in batches:
+                    continue
+                segment, offset, length, kind, record = batches[lsn]
+                here = (entry["segment"], entry["offset"], entry["length"])
+                need(here == (segment, offset, length), f"{self.name}: place of LSN {lsn}: {here}")
+                need(kind in (section, 5 if section == 5 else 8), f"{self.name}: type of LSN {lsn}")
+                need(Fields(record[8:]).b() == entry["id"], f"{self.name}: id of LSN {lsn}")
+                need(entry["bytes"] <= len(record) < entry["bytes"] * 1.01 + 1, f"{self.name}: bytes of {lsn}")
+
+
+def check_checkpoints(store, salt, batches):
+    folder = store / "checkpoint"
+    if not folder.is_dir():
+        return []
+    paths = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}\.ckp", path.name)]
+    checkpoints = [Checkpoint(path, salt) for path in sorted(paths)]
+    for checkpoint in checkpoints:
+        checkpoint.check_against(batches)
+    return checkpoints
+
+
 def lines(store, records):
     mark = read_mark((store / "MARK").read_bytes())
     paths = [path for path in (store / "journal").iterdir() if re.fullmatch(r"[0-9a-f]{16}\.seg", path.name)]
     segments = {segment.id: segment for segment in (Segment(path, mark["salt"]) for path in paths)}
-    last = None
-    for segment, end in chain(segments):
+    last, batches = None, {}
+    for segment, end in chain(segments, mark):
         link = segment.link
         need(last is None or link["last"] == last, f"segment {segment.id}: the last LSN before it")
         due = link["next"] if link["through"] == link["first"] - 1 else link["first"]
-        for first, count, payload in segment.batches(end):
+        for first, count, payload, offset in segment.batches(end):
             need(first == due, f"LSN {due} must come, {first} stands there")
             place = 0
             for lsn in range(first, first + count):
                 length = 8 + struct.unpack_from("<I", payload, place + 4)[0]
-                yield line_of(lsn, payload[place:place + length], records)
+                record = payload[place:place + length]
+                batches[lsn] = segment.id, offset, 32 + len(payload), record[0], record
+                if (line := line_of(lsn, record, records)) is not None:
+                    yield line
                 place += length
             need(place == len(payload), f"LSN {first}: the records fill their batch")
             last = first + count - 1
             due = link["next"] if last == link["through"] else last + 1
     need(last >= mark["synced"], "S of MARK is there")
+    for checkpoint in check_checkpoints(store, mark["salt"], batches):
+        need(checkpoint.through <= last, f"{checkpoint.name}: the journal reaches it")
 
 
 def main(store, expected=None):

@@ -85,6 +85,34 @@ TEST(MarkTest, APowerCutAnywhereInAStatementLeavesAWholeOne) {
   EXPECT_EQ(ReadMark(storage)->mark->synced, Lsn(2));
 }
 
+// A killed writer leaves a statement that can be read and is not durable: the next writer must not
+// rest on it while it writes the slot that is.
+// Proves: G7
+TEST(MarkTest, APowerCutAfterAKillInAStatementLeavesAWholeOne) {
+  SimStorage first;
+  ASSERT_OK(WriterOn(first)->Write(Statement(1)));
+  const auto moments_of = [](SimStorage& storage, uint64_t synced) {
+    std::vector<SimDisk> moments;
+    storage.SetObserver([&](const SimOperation& operation, const SimDisk& disk) {
+      if (Changes(operation.call)) moments.push_back(disk);
+    });
+    EXPECT_OK(WriterOn(storage)->Write(Statement(synced)));
+    storage.SetObserver(nullptr);
+    return moments;
+  };
+  for (const SimDisk& killed : moments_of(first, 2)) {
+    SimStorage second(killed.Kill(1, /*late=*/false));
+    for (const SimDisk& cut : moments_of(second, 3)) {
+      for (const std::vector<bool>& kept : CutChoices(cut.Loose().size(), 24, 1)) {
+        SimStorage after(cut.PowerCut(kept));
+        const StatusOr<MarkView> view = ReadMark(after);
+        ASSERT_OK(view);
+        EXPECT_TRUE(view->mark.has_value());
+      }
+    }
+  }
+}
+
 TEST(MarkTest, ADamagedSlotLeavesTheOther) {
   for (uint64_t slot : {0, 1}) {
     SimStorage storage;

@@ -128,11 +128,10 @@ class CompactorTest : public testing::Test {
 
   struct EncodedPosition {
     EncodedPosition(uint64_t partition, size_t padding) {
-      EncodeRecord(OffsetAdvance{.topic = std::string(padding, 'x'),
-                                 .client = "c",
-                                 .partition = partition,
-                                 .next = 1},
-                   bytes);
+      EncodeRecord(
+          OffsetAdvance{
+              .topic = std::string(padding, 'x'), .client = "c", .partition = partition, .next = 1},
+          bytes);
     }
     std::string bytes;
   };

@@ -18,8 +18,8 @@ static_assert(kSealedBytes <= kCheckpointBlockBytesMax);
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(Storage& storage, const CheckpointKey& key,
-                                   std::unique_ptr<File> file)
-    : storage_(storage), key_(key), file_(std::move(file)), buffer_(kWriteBytes) {
+                                   std::unique_ptr<File> file, AlignedBuffer buffer)
+    : storage_(storage), key_(key), file_(std::move(file)), buffer_(std::move(buffer)) {
   footer_.from = key.from;
 }
 
@@ -34,6 +34,8 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(Storage& st
                                                                      uint64_t salt) {
   const CheckpointKey key{.salt = salt, .from = header.from};
   const std::string name = CheckpointTempName(header.from);
+  // First, so that without memory nothing is left behind.
+  ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Make(kWriteBytes));
   RETURN_IF_ERROR(storage.MakeFolder(kCheckpointFolder));
   if (const Status removed = storage.Remove(name);
       !removed.ok() && removed.code() != StatusCode::kNotFound) {
@@ -41,7 +43,8 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(Storage& st
   }
   ASSIGN_OR_RETURN(std::unique_ptr<File> file,
                    storage.OpenFile(name, OpenMode::kCreate, {.direct = true}));
-  std::unique_ptr<CheckpointWriter> writer(new CheckpointWriter(storage, key, std::move(file)));
+  std::unique_ptr<CheckpointWriter> writer(
+      new CheckpointWriter(storage, key, std::move(file), std::move(buffer)));
   RETURN_IF_ERROR(writer->Append(EncodeCheckpointHeader(header, key)));
   return writer;
 }

@@ -34,6 +34,7 @@ inline constexpr size_t kCheckpointsKept = 2;
 class CheckpointWriter {
  public:
   // Begins the file, instead of one of that name that an earlier attempt left.
+  // Errors: also kResourceExhausted kLimit: no memory for its buffer; there is no file
   static StatusOr<std::unique_ptr<CheckpointWriter>> Create(Storage& storage,
                                                             const CheckpointHeader& header,
                                                             uint64_t salt);
@@ -63,7 +64,8 @@ class CheckpointWriter {
   uint64_t bytes() const { return written_ + filled_; }
 
  private:
-  CheckpointWriter(Storage& storage, const CheckpointKey& key, std::unique_ptr<File> file);
+  CheckpointWriter(Storage& storage, const CheckpointKey& key, std::unique_ptr<File> file,
+                   AlignedBuffer buffer);
 
   Status SealBlock();
   Status Append(ByteView bytes);

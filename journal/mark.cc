@@ -154,8 +154,8 @@ StatusOr<std::unique_ptr<MarkWriter>> MarkWriter::Open(Storage& storage) {
     const std::vector<std::byte> zeros(kMarkFileBytes - size);
     RETURN_IF_ERROR(file->WriteAt(size, zeros));
   }
-  // A killed predecessor may have written what is read here, and not synced it. It is all that holds
-  // while the other slot is written.
+  // A killed predecessor may have written what is read here, and not synced it. It is all that
+  // holds while the other slot is written.
   RETURN_IF_ERROR(file->SyncData());
   // Also when the file was there: a crash may have left its entry in the folder unsynced.
   RETURN_IF_ERROR(storage.SyncFolder(""));

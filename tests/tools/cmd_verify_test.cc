@@ -44,6 +44,8 @@ TEST_F(VerifyTest, DamageIsNamedByFileAndByte) {
 
 TEST_F(VerifyTest, EveryOtherCommandToldOfDamageSaysSoToo) {
   Work();
+  // From a checkpoint of the clean stop they would not read what is damaged.
+  std::filesystem::remove_all(store_ + "/checkpoint");
   FlipByte(Segments()[0], 8192 + 200);
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"dump", store_},

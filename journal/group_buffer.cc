@@ -71,18 +71,18 @@ std::optional<std::string> GroupBuffer::Find(const RecordRef& ref, Lsn lsn) cons
       lsn >= batch->first + batch->records) {
     return std::nullopt;
   }
-  StatusOr<std::string> record =
+  const StatusOr<ByteView> record =
       NthRecord(bytes_.view().subspan(place + kBatchHeaderBytes, batch->length - kBatchHeaderBytes),
                 lsn - batch->first);
   CHECK_OK(record);
-  return *std::move(record);
+  return std::string(AsText(*record));
 }
 
-StatusOr<std::string> NthRecord(ByteView records, uint64_t index) {
+StatusOr<ByteView> NthRecord(ByteView records, uint64_t index) {
   for (;; --index) {
     const ByteView from = records;
     RETURN_IF_ERROR(TakeRecord(records).status());
-    if (index == 0) return std::string(AsText(from.first(from.size() - records.size())));
+    if (index == 0) return from.first(from.size() - records.size());
   }
 }
 

@@ -65,8 +65,8 @@ class GroupBuffer {
   std::vector<Batch> batches_;
 };
 
-// The record number `index` of a batch's records, header and fields.
+// The record number `index` of a batch's records, header and fields; a part of `records`.
 // Errors: kDataLoss  there are not that many, or they do not parse
-StatusOr<std::string> NthRecord(ByteView records, uint64_t index);
+StatusOr<ByteView> NthRecord(ByteView records, uint64_t index);
 
 }  // namespace holdfast

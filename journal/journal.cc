@@ -94,23 +94,22 @@ class RunningJournal final : public Journal {
     }
     return reader_.Read(ref, lsn);
   }
-  std::vector<StatusOr<std::string>> ReadRecords(std::span<const Place> places) override {
-    std::vector<StatusOr<std::string>> records(places.size());
-    std::vector<Place> cold;
-    std::vector<size_t> cold_indexes;
+  void ReadRecords(std::span<const Place> places, RecordBlock& records) override {
+    size_t cold = 0;  // behind what was found: read together
     for (size_t i = 0; i < places.size(); ++i) {
-      if (std::optional<std::string> record =
-              committer_.FindUnwritten(places[i].ref, places[i].lsn)) {
-        records[i] = *std::move(record);
-      } else {
-        cold.push_back(places[i]);
-        cold_indexes.push_back(i);
+      const std::optional<std::string> unwritten =
+          committer_.FindUnwritten(places[i].ref, places[i].lsn);
+      if (!unwritten.has_value()) {
+        ++cold;
+        continue;
       }
+      reader_.ReadMany(places.subspan(i - cold, cold), records);
+      cold = 0;
+      records.Add(AsBytes(*unwritten));
     }
-    std::vector<StatusOr<std::string>> read = reader_.ReadMany(cold);
-    for (size_t i = 0; i < read.size(); ++i) records[cold_indexes[i]] = std::move(read[i]);
-    return records;
+    reader_.ReadMany(places.last(cold), records);
   }
+  bool reads_ahead() const override { return reader_.reads_ahead(); }
   bool poisoned() const override { return committer_.poisoned(); }
 
   // --- CommitSource ---

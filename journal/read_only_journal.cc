@@ -14,8 +14,8 @@ StatusOr<std::string> ReadOnlyJournal::ReadRecord(const RecordRef& ref, Lsn lsn)
   return reader_.Read(ref, lsn);
 }
 
-std::vector<StatusOr<std::string>> ReadOnlyJournal::ReadRecords(std::span<const Place> places) {
-  return reader_.ReadMany(places);
+void ReadOnlyJournal::ReadRecords(std::span<const Place> places, RecordBlock& records) {
+  reader_.ReadMany(places, records);
 }
 
 void ReadOnlyJournal::CallWhenReached(uint64_t, std::function<void(Status)> callback) {

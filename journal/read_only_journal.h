@@ -19,7 +19,8 @@ class ReadOnlyJournal final : public RecordSink {
   Lsn Append(const BatchDraft& draft) override;
   void Kick() override {}
   StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override;
-  std::vector<StatusOr<std::string>> ReadRecords(std::span<const Place> places) override;
+  void ReadRecords(std::span<const Place> places, RecordBlock& records) override;
+  bool reads_ahead() const override { return reader_.reads_ahead(); }
   bool poisoned() const override { return false; }
 
   // What was read is on disk already.

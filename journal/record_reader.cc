@@ -21,7 +21,7 @@ Status ReadFailed(const Status& status) {
 // Takes the records of `places` out of what was read from `offset` on in the segment of `life`.
 void AddRecords(const Life& life, uint64_t offset, ByteView bytes,
                 std::span<const RecordSink::Place> places,
-                std::vector<StatusOr<std::string>>& records) {
+                RecordBlock& records) {
   std::optional<BatchView> batch;  // of the place before: its check is made once
   RecordRef judged;
   for (const auto& [ref, lsn] : places) {
@@ -31,34 +31,35 @@ void AddRecords(const Life& life, uint64_t offset, ByteView bytes,
       if (batch.has_value() && batch->header.length != ref.length) batch.reset();
       judged = ref;
     }
-    std::optional<std::string> record;
-    if (batch.has_value() && lsn >= batch->header.first_lsn && lsn <= batch->header.last_lsn()) {
-      if (StatusOr<std::string> found = NthRecord(batch->records, lsn - batch->header.first_lsn);
-          found.ok()) {
-        record = *std::move(found);
-      }
-    }
-    if (record.has_value()) {
-      records.push_back(*std::move(record));
+    StatusOr<ByteView> record = ByteView();
+    const bool holds = batch.has_value() && lsn >= batch->header.first_lsn &&
+                       lsn <= batch->header.last_lsn();
+    if (holds) record = NthRecord(batch->records, lsn - batch->header.first_lsn);
+    if (holds && record.ok()) {
+      records.Add(*record);
     } else {
-      records.push_back(
+      records.AddFailure(
           DataLoss("{}: the batch at offset {} fails its check; LSN {} cannot be read",
                    SegmentFileName(SegmentId(ref.segment)), ref.offset, lsn));
     }
   }
 }
 
+void AddFailures(const Status& why, size_t count, RecordBlock& records) {
+  for (size_t i = 0; i < count; ++i) records.AddFailure(why);
+}
+
 }  // namespace
 
 StatusOr<std::string> RecordReader::Read(const RecordRef& ref, Lsn lsn) {
   const RecordSink::Place place{ref, lsn};
-  return std::move(ReadMany({&place, 1}).front());
+  RecordBlock records;
+  ReadMany({&place, 1}, records);
+  RETURN_IF_ERROR(records.status(0));
+  return std::string(AsText(records.record(0)));
 }
 
-std::vector<StatusOr<std::string>> RecordReader::ReadMany(
-    std::span<const RecordSink::Place> places) {
-  std::vector<StatusOr<std::string>> records;
-  records.reserve(places.size());
+void RecordReader::ReadMany(std::span<const RecordSink::Place> places, RecordBlock& records) {
   while (!places.empty()) {
     const RecordRef& first = places.front().ref;
     uint64_t end = uint64_t{first.offset} + first.length;
@@ -75,38 +76,40 @@ std::vector<StatusOr<std::string>> RecordReader::ReadMany(
     ReadWindow(places.first(count), records);
     places = places.subspan(count);
   }
-  return records;
 }
 
 void RecordReader::ReadWindow(std::span<const RecordSink::Place> places,
-                              std::vector<StatusOr<std::string>>& records) {
+                              RecordBlock& records) {
   const uint32_t segment = places.front().ref.segment;
   const size_t begin = records.size();
-  const auto damaged = [&](const StatusOr<std::string>& record) {
-    return record.status().code() == StatusCode::kDataLoss;
+  const auto damaged = [&] {
+    for (size_t i = begin; i < records.size(); ++i) {
+      if (records.status(i).code() == StatusCode::kDataLoss) return true;
+    }
+    return false;
   };
   StatusOr<SharedSource> source = Find(segment);
   ReadFrom(source, places, records);
-  if (!std::any_of(records.begin() + begin, records.end(), damaged)) return;
+  if (!damaged()) return;
 
   const Presence presence = LookAgain(segment, **source);
   if (presence == Presence::kSame) return;  // so it is damage
   if (presence == Presence::kOther) {
-    records.resize(begin, StatusOr<std::string>(std::string()));
+    records.Truncate(begin);
     ReadFrom(Find(segment), places, records);
   }
-  for (auto record = records.begin() + begin; record != records.end(); ++record) {
-    if (!damaged(*record)) continue;
-    *record = Unavailable(Detail::kIo,
-                          "{}: the segment was retired while it was read; a read-only engine that "
-                          "meets this is to be opened again",
-                          SegmentFileName(SegmentId(segment)));
+  for (size_t i = begin; i < records.size(); ++i) {
+    if (records.status(i).code() != StatusCode::kDataLoss) continue;
+    records.Excuse(i, Unavailable(Detail::kIo,
+                                  "{}: the segment was retired while it was read; a read-only "
+                                  "engine that meets this is to be opened again",
+                                  SegmentFileName(SegmentId(segment))));
   }
 }
 
 void RecordReader::ReadFrom(const StatusOr<SharedSource>& source,
                             std::span<const RecordSink::Place> places,
-                            std::vector<StatusOr<std::string>>& records) {
+                            RecordBlock& records) {
   const uint64_t begin = places.front().ref.offset;
   uint64_t end = begin;
   for (const auto& place : places) {
@@ -116,7 +119,7 @@ void RecordReader::ReadFrom(const StatusOr<SharedSource>& source,
   const uint64_t blocks_begin = AlignDown(begin, kIoAlignment);
   const uint64_t blocks_bytes = AlignUp(end, kIoAlignment) - blocks_begin;
   if (!source.ok()) {
-    records.insert(records.end(), places.size(), source.status());
+    AddFailures(source.status(), places.size(), records);
     return;
   }
   if (places.size() > 1 && blocks_bytes >= kStreamBytesMin && (*source)->file->read_depth() > 1 &&
@@ -131,7 +134,7 @@ void RecordReader::ReadFrom(const StatusOr<SharedSource>& source,
     got = blocks.status();
   }
   if (!got.ok()) {
-    records.insert(records.end(), places.size(), ReadFailed(got.status()));
+    AddFailures(ReadFailed(got.status()), places.size(), records);
     return;
   }
   AddRecords((*source)->life, blocks_begin, blocks->view().first(*got), places, records);
@@ -140,16 +143,16 @@ void RecordReader::ReadFrom(const StatusOr<SharedSource>& source,
 
 bool RecordReader::TryStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
                              std::span<const RecordSink::Place> places,
-                             std::vector<StatusOr<std::string>>& records) {
+                             RecordBlock& records) {
   if (!stream_mu_.TryLock()) return false;
   const size_t before = records.size();
   const Status read = ReadStream(source, offset, bytes, places, records);
   // What was read ahead in the segment that is being written may be older than the records. An
   // error is told by whoever reads these places and nothing else.
-  const bool whole = read.ok() && std::all_of(records.begin() + before, records.end(),
-                                              [](const auto& record) { return record.ok(); });
+  bool whole = read.ok();
+  for (size_t i = before; whole && i < records.size(); ++i) whole = records.ok(i);
   if (!whole) {
-    records.resize(before, StatusOr<std::string>(std::string()));
+    records.Truncate(before);
     CloseStream();
   }
   stream_mu_.Unlock();
@@ -158,7 +161,7 @@ bool RecordReader::TryStream(const SharedSource& source, uint64_t offset, uint64
 
 Status RecordReader::ReadStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
                                 std::span<const RecordSink::Place> places,
-                                std::vector<StatusOr<std::string>>& records) {
+                                RecordBlock& records) {
   if (stream_ == nullptr) {
     stream_ =
         std::make_unique<ReadAhead>(ReadAhead::Options{.threads = source->file->read_depth()});
@@ -256,11 +259,12 @@ StatusOr<RecordReader::SharedSource> RecordReader::Find(uint32_t segment) {
   return source;
 }
 
-StatusOr<RecordReader::SharedSource> RecordReader::Open(uint32_t segment) const {
+StatusOr<RecordReader::SharedSource> RecordReader::Open(uint32_t segment) {
   // Direct: what the page cache holds is no evidence of what the disk does.
   StatusOr<std::unique_ptr<File>> file =
       storage_.OpenFile(SegmentFileName(SegmentId(segment)), OpenMode::kReadOnly, {.direct = true});
   if (!file.ok()) return ReadFailed(file.status());
+  if ((*file)->read_depth() > 1) reads_ahead_.store(true, std::memory_order_relaxed);
   // The header names the life, and is whole before the file has its name. The Link bears the same
   // stamp, if it is written already: a header that fails its check costs nothing. A stamp that is
   // wrong makes every batch fail.

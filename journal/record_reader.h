@@ -1,6 +1,7 @@
 // RecordReader: records read back from the segments, each checked before it is shown.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "journal/io/aligned_buffer.h"
 #include "journal/io/read_ahead.h"
 #include "journal/io/storage.h"
+#include "journal/record_block.h"
 #include "journal/record_sink.h"
 
 namespace holdfast {
@@ -40,8 +42,12 @@ class RecordReader {
   StatusOr<std::string> Read(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
   // The same for many, in the order of `places`; neighbours there that are neighbours on disk too
   // share a read of at most kWindowBytes (or one batch).
-  std::vector<StatusOr<std::string>> ReadMany(std::span<const RecordSink::Place> places)
+  // They are added to `records`.
+  void ReadMany(std::span<const RecordSink::Place> places, RecordBlock& records)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Whether a file said that several reads at a time pay.
+  bool reads_ahead() const { return reads_ahead_.load(std::memory_order_relaxed); }
 
   // Segments below are no part of the store any more: their descriptors are let go, now or when the
   // last read under way is done.
@@ -68,26 +74,25 @@ class RecordReader {
   };
 
   // Reads what all of `places` need with one call, and adds their records to `records`.
-  void ReadWindow(std::span<const RecordSink::Place> places,
-                  std::vector<StatusOr<std::string>>& records) ABSL_LOCKS_EXCLUDED(mu_);
+  void ReadWindow(std::span<const RecordSink::Place> places, RecordBlock& records)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // The same, of one file.
   void ReadFrom(const StatusOr<SharedSource>& source, std::span<const RecordSink::Place> places,
-                std::vector<StatusOr<std::string>>& records);
+                RecordBlock& records);
   // What stands under the segment's name now. What was read before is forgotten unless it is that.
   enum class Presence { kSame, kOther, kGone };
   Presence LookAgain(uint32_t segment, const Source& source) ABSL_LOCKS_EXCLUDED(mu_);
   void Forget(uint32_t segment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   StatusOr<SharedSource> Find(uint32_t segment) ABSL_LOCKS_EXCLUDED(mu_);
-  StatusOr<SharedSource> Open(uint32_t segment) const;
+  StatusOr<SharedSource> Open(uint32_t segment);
 
   // Reads `bytes` from `offset` on in the stream and adds the records; false, with none added, if
   // somebody else is in it or not all of them are whole.
   bool TryStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
                  std::span<const RecordSink::Place> places,
-                 std::vector<StatusOr<std::string>>& records) ABSL_LOCKS_EXCLUDED(mu_, stream_mu_);
+                 RecordBlock& records) ABSL_LOCKS_EXCLUDED(mu_, stream_mu_);
   Status ReadStream(const SharedSource& source, uint64_t offset, uint64_t bytes,
-                    std::span<const RecordSink::Place> places,
-                    std::vector<StatusOr<std::string>>& records)
+                    std::span<const RecordSink::Place> places, RecordBlock& records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   void CloseStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   // At least so large. A large one goes back by KeepBuffer, to be used again.
@@ -97,6 +102,7 @@ class RecordReader {
   Storage& storage_;  // Borrowed; outlives this object.
   const uint64_t salt_;
   const size_t files_max_;
+  std::atomic<bool> reads_ahead_ = false;
   Mutex mu_;                                    // Never held across a read.
   std::list<Entry> used_ ABSL_GUARDED_BY(mu_);  // the one used last comes first
   std::unordered_map<uint32_t, std::list<Entry>::iterator> places_ ABSL_GUARDED_BY(mu_);

@@ -11,6 +11,7 @@
 #include "journal/base/strong.h"
 #include "journal/batch_draft.h"
 #include "journal/format/record_ref.h"
+#include "journal/record_block.h"
 
 namespace holdfast {
 
@@ -54,19 +55,26 @@ class RecordSink : public CommitSource {
   virtual StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn)
       ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
-  // The same for many: answers in the order of `places`. Those that follow each other closely share
-  // a read, so give them in order of place.
+  // The same for many: adds answers to `records` in the order of `places`. Those that follow each
+  // other closely share a read, so give them in order of place.
   struct Place {
     RecordRef ref;
     Lsn lsn;
   };
-  virtual std::vector<StatusOr<std::string>> ReadRecords(std::span<const Place> places)
+  virtual void ReadRecords(std::span<const Place> places, RecordBlock& records)
       ABSL_LOCKS_EXCLUDED(sequencer_) {
-    std::vector<StatusOr<std::string>> records;
-    records.reserve(places.size());
-    for (const Place& place : places) records.push_back(ReadRecord(place.ref, place.lsn));
-    return records;
+    for (const Place& place : places) {
+      const StatusOr<std::string> record = ReadRecord(place.ref, place.lsn);
+      if (record.ok()) {
+        records.Add(AsBytes(*record));
+      } else {
+        records.AddFailure(record.status());
+      }
+    }
   }
+  // Whether it pays to read in a thread of its own while what was read before is used. False until
+  // something was read; false for ever where the order of reads follows from a seed.
+  virtual bool reads_ahead() const { return false; }
 
   // True once a write or a sync has failed: from then on only what was Reached() may be shown.
   virtual bool poisoned() const = 0;

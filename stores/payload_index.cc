@@ -9,6 +9,7 @@
 #include "journal/format/codec.h"
 #include "journal/format/records.h"
 #include "stores/index_entry.h"
+#include "stores/one_ahead.h"
 
 namespace holdfast {
 namespace {
@@ -27,6 +28,9 @@ constexpr size_t kRoundMax = size_t{1} << 21;
 
 // Slots that one hold of the sequencer looks at: free ones cost time too, and the sequencer waits.
 constexpr uint64_t kSlotsVisitedMax = 16'384;
+
+// Keys of a visit that one hold of the sequencer settles.
+constexpr size_t kSettledTogether = 64;
 
 // Entries of a checkpoint whose places in the index are fetched side by side.
 constexpr size_t kLoadedTogether = 64;
@@ -101,28 +105,74 @@ Status PayloadIndex::ForEach(const Visit& visit) {
     MutexLock lock(sequencer_);
     snapshot.emplace(index_);
   }
-  Status first_error;
-  bool more = true;
-  for (size_t count_max = kFirstRoundMax; more; count_max = kRoundMax) {
-    const std::vector<Placed> round = NextRound(*snapshot, count_max);
-    if (round.empty()) break;
-    for (std::span<const Placed> rest = round; more && !rest.empty();) {
-      std::vector<Looked> gathered = Gather(*snapshot, rest);
-      for (size_t i = 0; i < gathered.size() && more; ++i) {
-        const auto payload = Settle(std::move(gathered[i]), *snapshot);
-        if (!payload.has_value()) continue;
-        const StatusOr<bool> visited = payload->ok() ? visit(**payload) : payload->status();
-        if (visited.ok()) {
-          more = *visited;
-        } else if (first_error.ok()) {
-          first_error = visited.status();
-        }
-      }
+  std::vector<Placed> round;
+  std::span<const Placed> rest;
+  size_t count_max = kFirstRoundMax;
+  OneAhead<Block> blocks([&](Block& block) {
+    if (rest.empty()) {
+      round = NextRound(*snapshot, std::exchange(count_max, kRoundMax));
+      rest = round;
     }
+    if (rest.empty()) return false;
+    Gather(*snapshot, rest, block);
+    return true;
+  });
+  Status first_error;
+  for (uint64_t shown = 0;;) {
+    const StatusOr<Block*> block = blocks.Next();
+    if (!block.ok()) {
+      if (first_error.ok()) first_error = block.status();
+      break;
+    }
+    if (*block == nullptr || !Show(*snapshot, visit, **block, first_error)) break;
+    shown += (*block)->keys.size();
+    if (shown >= kFirstRoundMax && sink_->reads_ahead()) blocks.Start();
   }
+  blocks.Stop();
   MutexLock lock(sequencer_);
   snapshot.reset();
   return first_error;
+}
+
+bool PayloadIndex::Show(const HashIndex::Snapshot& snapshot, const Visit& visit, Block& block,
+                        Status& first_error) {
+  std::span<Looked> rest = block.keys;
+  std::array<Fate, kSettledTogether> fates;
+  for (size_t together = kSettledTogether; !rest.empty();) {
+    const std::span<Looked> some = rest.first(std::min(rest.size(), together));
+    uint64_t changes = 0;
+    {
+      MutexLock lock(sequencer_);
+      changes = changes_.load(std::memory_order_relaxed);
+      for (size_t i = 0; i < some.size(); ++i) fates[i] = Settle(snapshot, some[i]);
+    }
+    size_t shown = 0;
+    for (; shown < some.size(); ++shown) {
+      // What is true of one that was not shown yet may have been changed meanwhile, by `visit` too.
+      if (shown > 0 && changes_.load(std::memory_order_relaxed) != changes) break;
+      const Looked& key = some[shown];
+      if (fates[shown] == Fate::kGone) continue;
+      StatusOr<bool> visited = true;
+      if (fates[shown] == Fate::kToRead) {
+        const auto alone = ReadAlone(snapshot, key.slot);
+        if (!alone.has_value()) continue;
+        visited = alone->ok() ? visit(**alone) : alone->status();
+      } else if (Status seen = CheckShown(key.payload.state_.state_lsn); !seen.ok()) {
+        visited = std::move(seen);
+      } else {
+        visited = visit(key.payload);
+      }
+      if (!visited.ok()) {
+        if (first_error.ok()) first_error = visited.status();
+      } else if (!*visited) {
+        return false;
+      }
+    }
+    // Beside many changes each key is settled for itself in the end.
+    together = shown < some.size() ? 1 : std::min(kSettledTogether, 2 * together);
+    rest = rest.subspan(shown);
+  }
+  return true;
 }
 
 std::vector<PayloadIndex::Placed> PayloadIndex::NextRound(HashIndex::Snapshot& snapshot,
@@ -152,18 +202,21 @@ std::vector<PayloadIndex::Placed> PayloadIndex::NextRound(HashIndex::Snapshot& s
   return round;
 }
 
-std::vector<PayloadIndex::Looked> PayloadIndex::Gather(const HashIndex::Snapshot& snapshot,
-                                                       std::span<const Placed>& round) {
-  std::vector<Looked> gathered;
+void PayloadIndex::Gather(const HashIndex::Snapshot& snapshot, std::span<const Placed>& round,
+                          Block& block) {
+  block.keys.clear();
+  block.cold.clear();
+  block.places.clear();
+  block.records.Clear();
   {
     MutexLock lock(sequencer_);
     uint64_t bytes = 0;
     size_t count = 0;
-    for (; count < round.size() && gathered.size() < kGatheredMax && bytes < kGatheredBytes;
+    for (; count < round.size() && block.keys.size() < kGatheredMax && bytes < kGatheredBytes;
          ++count) {
       if (!snapshot.Has(round[count].slot)) continue;  // erased meanwhile
-      gathered.push_back(LookAt(round[count].slot));
-      bytes += gathered.back().payload.state_.ref.length;
+      block.keys.push_back(LookAt(round[count].slot));
+      bytes += block.keys.back().payload.state_.ref.length;
     }
     round = round.subspan(count);
   }
@@ -174,50 +227,49 @@ std::vector<PayloadIndex::Looked> PayloadIndex::Gather(const HashIndex::Snapshot
            std::tie(right.ref.segment, right.ref.offset, right.payload_lsn);
   };
   // They are, but for those that moved meanwhile.
-  if (!std::is_sorted(gathered.begin(), gathered.end(), before)) {
-    std::sort(gathered.begin(), gathered.end(), before);
+  if (!std::is_sorted(block.keys.begin(), block.keys.end(), before)) {
+    std::sort(block.keys.begin(), block.keys.end(), before);
   }
-  std::vector<RecordSink::Place> places;
-  std::vector<Looked*> cold;
-  for (Looked& looked : gathered) {
+  for (Looked& looked : block.keys) {
     if (looked.payload.cached_) continue;
-    places.push_back({looked.payload.state_.ref, looked.payload.state_.payload_lsn});
-    cold.push_back(&looked);
+    block.places.push_back({looked.payload.state_.ref, looked.payload.state_.payload_lsn});
+    block.cold.push_back(&looked);
   }
-  std::vector<StatusOr<std::string>> records = sink_->ReadRecords(places);
-  for (size_t i = 0; i < cold.size(); ++i) {
-    if (records[i].ok()) cold[i]->payload.read_ = *std::move(records[i]);
+  sink_->ReadRecords(block.places, block.records);
+  for (size_t i = 0; i < block.cold.size(); ++i) {
+    block.cold[i]->payload.shown_ = block.records.record(i);
   }
-  return gathered;
 }
 
-std::optional<StatusOr<StoredPayload>> PayloadIndex::Settle(Looked gathered,
-                                                            const HashIndex::Snapshot& snapshot) {
+PayloadIndex::Fate PayloadIndex::Settle(const HashIndex::Snapshot& snapshot, Looked& gathered) {
+  if (!snapshot.Has(gathered.slot)) return Fate::kGone;
+  StoredPayload& payload = gathered.payload;
+  const Lsn read = payload.state_.payload_lsn;
+  payload.state_ = index_.Get(gathered.slot);
+  if (payload.state_.payload_lsn != read) {
+    payload.cached_ = SharedBytes();
+    payload.shown_ = {};
+    return Fate::kToRead;
+  }
+  if (payload.cached_) return Fate::kHere;
+  if (payload.shown_.empty()) return Fate::kToRead;
+  const Status same = CheckKey(payload.shown_, index_.KeyAt(gathered.slot), payload.state_.ref);
+  return same.ok() ? Fate::kHere : Fate::kToRead;
+}
+
+std::optional<StatusOr<StoredPayload>> PayloadIndex::ReadAlone(
+    const HashIndex::Snapshot& snapshot, HashIndex::Slot slot) {
   std::string key;
   Looked now;
   {
     MutexLock lock(sequencer_);
-    if (!snapshot.Has(gathered.slot)) return std::nullopt;
-    now.slot = gathered.slot;
-    now.payload.state_ = index_.Get(gathered.slot);
-    if (now.payload.state_.payload_lsn == gathered.payload.state_.payload_lsn) {
-      now.payload.cached_ = std::move(gathered.payload.cached_);
-      now.payload.read_ = std::move(gathered.payload.read_);
-    }
-    key = index_.KeyAt(gathered.slot);
+    if (!snapshot.Has(slot)) return std::nullopt;
+    now = LookAt(slot);
+    key = index_.KeyAt(slot);
   }
-  const StoredPayload& payload = now.payload;
-  const bool here =
-      payload.cached_ || CheckKey(AsBytes(payload.read_), key, payload.state_.ref).ok();
-  if (!here) {
-    // Moved meanwhile, or it could not be read: by itself, with the error if there is one.
-    now.payload.read_.clear();
-    StatusOr<StoredPayload> alone = ReadFound(key, std::move(now), false);
-    if (alone.status().code() == StatusCode::kNotFound) return std::nullopt;
-    return alone;
-  }
-  if (Status shown = CheckShown(payload.state_.state_lsn); !shown.ok()) return shown;
-  return std::move(now.payload);
+  StatusOr<StoredPayload> read = ReadFound(key, std::move(now), false);
+  if (read.status().code() == StatusCode::kNotFound) return std::nullopt;
+  return read;
 }
 
 std::optional<IndexState> PayloadIndex::StateOf(std::string_view key, Lsn payload_lsn) const {
@@ -233,6 +285,7 @@ void PayloadIndex::Remember(HashIndex::Slot slot, Lsn lsn, ByteView record) {
 }
 
 void PayloadIndex::SetPlace(HashIndex::Slot slot, const IndexState& state) {
+  NoteChange();
   Release(index_.Get(slot));
   index_.Set(slot, state);
   // What was kept, not what was given: that is what will be removed again.
@@ -287,6 +340,7 @@ void PayloadIndex::Reset() {
 }
 
 void PayloadIndex::Erase(HashIndex::Slot slot) {
+  NoteChange();
   Release(index_.Get(slot));
   cache_.Erase(slot);
   index_.Erase(slot);

@@ -1,6 +1,7 @@
 // PayloadIndex: small states in memory, payloads in the journal, the hot ones cached.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "index/value_cache.h"
 #include "journal/base/mutex.h"
 #include "journal/live_bytes.h"
+#include "journal/record_block.h"
 #include "journal/record_sink.h"
 
 namespace holdfast {
@@ -20,14 +22,19 @@ namespace holdfast {
 class StoredPayload {
  public:
   const IndexState& state() const { return state_; }
-  // The record that holds the payload, header and fields.
-  ByteView record() const { return cached_ ? cached_.view() : AsBytes(read_); }
+  // The record that holds the payload, header and fields. One that a visit shows is valid until the
+  // visitor returns.
+  ByteView record() const {
+    if (cached_) return cached_.view();
+    return shown_.empty() ? AsBytes(read_) : shown_;
+  }
 
  private:
   friend class PayloadIndex;
   IndexState state_;
   SharedBytes cached_;
   std::string read_;
+  ByteView shown_;
 };
 
 // Payload records are those whose first field is the key. The owner applies records to index()
@@ -42,7 +49,11 @@ class PayloadIndex {
   // Where cold payloads are read. Borrowed.
   void Attach(RecordSink& sink) { sink_ = &sink; }
 
-  HashIndex& index() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
+  // For whoever is going to change it: a visit looks again at what it has not shown yet.
+  HashIndex& index() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
+    NoteChange();
+    return index_;
+  }
   const HashIndex& index() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
   const ValueCache& cache() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return cache_; }
   // What is known of `key`, if its payload is the record `payload_lsn`.
@@ -88,7 +99,8 @@ class PayloadIndex {
 
   // Visits the keys that are there now and are not erased until their turn comes, until `visit`
   // answers false. Those that cannot be read are left out; the first error is the answer. An error
-  // that `visit` hands back counts as unreadable too.
+  // that `visit` hands back counts as unreadable too. Where reads pay ahead, those of many keys are
+  // made in a thread of their own while `visit` runs, here, with what was read before.
   using Visit = std::function<StatusOr<bool>(const StoredPayload&)>;
   Status ForEach(const Visit& visit) ABSL_LOCKS_EXCLUDED(sequencer_);
 
@@ -108,22 +120,44 @@ class PayloadIndex {
   // The next keys of `snapshot`, at most `count_max`, in order of place.
   std::vector<Placed> NextRound(HashIndex::Snapshot& snapshot, size_t count_max)
       ABSL_LOCKS_EXCLUDED(sequencer_);
-  // Takes some from the front of `round`: payloads read as far as they could be, in order of place.
-  std::vector<Looked> Gather(const HashIndex::Snapshot& snapshot, std::span<const Placed>& round)
+  // Some keys of a visit with their payloads, as far as those could be read; in order of place.
+  struct Block {
+    std::vector<Looked> keys;
+    RecordBlock records;
+    std::vector<Looked*> cold;  // those in `records`, in this order
+    std::vector<RecordSink::Place> places;  // of them
+  };
+  // Takes keys from the front of `round` into `block`.
+  void Gather(const HashIndex::Snapshot& snapshot, std::span<const Placed>& round, Block& block)
       ABSL_LOCKS_EXCLUDED(sequencer_);
-  // What `gathered` has become meanwhile; none if its key was erased.
-  std::optional<StatusOr<StoredPayload>> Settle(Looked gathered,
-                                                const HashIndex::Snapshot& snapshot)
+  // Shows the keys of `block` that are still there. False: `visit` wants no more.
+  bool Show(const HashIndex::Snapshot& snapshot, const Visit& visit, Block& block,
+            Status& first_error) ABSL_LOCKS_EXCLUDED(sequencer_);
+  // What a key has become since it was gathered.
+  enum class Fate {
+    kHere,
+    kGone,
+    kToRead,  // moved, or it could not be read
+  };
+  Fate Settle(const HashIndex::Snapshot& snapshot, Looked& gathered)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // A key that is to be read by itself, with the error if there is one; none if it was erased.
+  std::optional<StatusOr<StoredPayload>> ReadAlone(const HashIndex::Snapshot& snapshot,
+                                                   HashIndex::Slot slot)
       ABSL_LOCKS_EXCLUDED(sequencer_);
   Looked Look(std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Looked LookAt(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Status CheckShown(Lsn lsn) const;
   void Release(const IndexState& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
+    changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   Mutex& sequencer_;
   LiveBytes& live_ ABSL_GUARDED_BY(sequencer_);  // of the journal; shared with the other stores
   RecordSink* sink_ = nullptr;
   HashIndex index_ ABSL_GUARDED_BY(sequencer_);
+  std::atomic<uint64_t> changes_ = 0;  // written under sequencer_
   ValueCache cache_ ABSL_GUARDED_BY(sequencer_);
   Lsn newest_removal_ ABSL_GUARDED_BY(sequencer_);
   Lsn newest_loaded_ ABSL_GUARDED_BY(sequencer_);

@@ -79,7 +79,7 @@ TEST(GroupBufferTest, ItTakesNoMoreThanTheSegmentHasRoomFor) {
 
 TEST(GroupBufferTest, NthRecordRefusesWhatIsNotThere) {
   const BatchDraft draft = Draft(5, 2);
-  EXPECT_EQ(ValueOf(NthRecord(AsBytes(draft.bytes()), 1).value()), 6u);
+  EXPECT_EQ(ValueOf(std::string(AsText(NthRecord(AsBytes(draft.bytes()), 1).value()))), 6u);
   EXPECT_FALSE(NthRecord(AsBytes(draft.bytes()), 2).ok());
 }
 

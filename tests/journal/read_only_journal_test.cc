@@ -64,9 +64,10 @@ TEST_F(ReadOnlyJournalTest, ReadsRecordsFromTheFiles) {
                       .length = static_cast<uint32_t>(kBatchHeaderBytes + record.size())};
   EXPECT_EQ(*journal_.ReadRecord(ref, Lsn(10)), record);
   const std::vector<RecordSink::Place> places{{ref, Lsn(10)}, {ref, Lsn(11)}};
-  const auto records = journal_.ReadRecords(places);
-  EXPECT_EQ(*records[0], record);
-  EXPECT_FAILS(records[1], kDataLoss, kDamage);
+  RecordBlock records;
+  journal_.ReadRecords(places, records);
+  EXPECT_EQ(AsText(records.record(0)), record);
+  EXPECT_FAILS(records.status(1), kDataLoss, kDamage);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "stores/engine_on_storage.h"
 #include "tests/sim/sim_storage.h"
 #include "tests/stores/fake_stores.h"
+#include "tests/support/deep_storage.h"
 #include "tests/support/seeds.h"
 #include "tests/support/status_matchers.h"
 
@@ -162,6 +163,54 @@ TEST(RacesTest, ARemovedDeliveryNeverComesBack) {
     LiveStore after(store.storage->disk().Kill(seed, /*late=*/false));
     EXPECT_EQ(after->deliveries().Count(), 0u);
   }
+}
+
+// A long visit reads in a thread of its own beside those that change what it is about to show.
+// Proves: D2, D4
+TEST(RacesTest, AVisitThatReadsAheadShowsNothingThatWasRemoved) {
+  constexpr int kDeliveries = 6'000;
+  SimStorage storage{SimDisk(), SimStorageOptions{.wait_really = true}};
+  DeepStorage deep(storage);
+  EngineOptions options;
+  options.value_cache_entries = 0;
+  options.commit_interval = absl::Milliseconds(1);
+  auto engine = OpenEngineOn(deep, options, /*threads=*/true);
+  ASSERT_OK(engine);
+  DeliveryStateStore& deliveries = (*engine)->deliveries();
+  const auto id_of = [](int i) { return "id-" + std::to_string(i); };
+  const auto event_of = [](int i) { return "event " + std::to_string(i * 7); };
+  for (int i = 0; i < kDeliveries; ++i) Accept(deliveries.Put(DeliveryFor(id_of(i), event_of(i))));
+  ASSERT_OK((*engine)->Flush());
+
+  std::vector<std::atomic<bool>> gone(kDeliveries);
+  std::atomic<bool> busy{true};
+  const auto changer = [&] {
+    for (int visit = 0; visit < kDeliveries; visit += 3) {
+      Accept(deliveries.Put(DeliveryFor(id_of(visit), event_of(visit))));  // moves
+      EXPECT_TRUE(deliveries.Remove({.id = id_of(visit + 1)}).changed());
+      gone[static_cast<size_t>(visit) + 1] = true;
+    }
+    busy = false;
+  };
+  const auto visitor = [&] {
+    for (bool last = false; !last;) {
+      last = !busy;
+      std::vector<bool> was_gone(gone.begin(), gone.end());
+      std::set<std::string> seen;
+      EXPECT_OK(deliveries.Iterate([&](const StoredDelivery& stored) {
+        const int number = std::stoi(stored.delivery.id.substr(3));
+        EXPECT_FALSE(was_gone[static_cast<size_t>(number)]);
+        EXPECT_EQ(stored.delivery.event, event_of(number));
+        EXPECT_TRUE(seen.insert(stored.delivery.id).second);
+        return true;
+      }));
+      EXPECT_GE(seen.size(), static_cast<size_t>(kDeliveries / 3 * 2));
+      // Ended while the next ones are read.
+      int some = 2'000;
+      EXPECT_OK(deliveries.Iterate([&](const StoredDelivery&) { return --some > 0; }));
+    }
+  };
+  RunAll({changer, visitor, visitor});
 }
 
 // Transactions of many threads are whole for every reader: a delivery is in flight or dead, never

@@ -47,13 +47,15 @@ StatusOr<GroupOnDisk> ReadGroup(ReadWindow& window, const Life& life, uint64_t o
   return group;
 }
 
-StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes) {
+StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes,
+                                    uint64_t empty_through) {
   const ReadWindow::Closer closer(window);
   SegmentTrace trace;
   const uint64_t end = std::min(segment_bytes, window.file_bytes());
   bool sparse = false;
   uint64_t length = kBlockBytes;
   for (uint64_t offset = kSegmentHeaderBytes; offset < end; offset += length) {
+    if (offset >= empty_through && trace.stamped_end == 0) break;
     ASSIGN_OR_RETURN(const ByteView bytes, sparse ? window.Peek(offset, kGroupHeaderBytes)
                                                   : window.At(offset, kGroupHeaderBytes));
     const GroupView view = ReadGroupHeader(bytes, life, offset, segment_bytes - offset);

@@ -39,8 +39,10 @@ struct SegmentTrace {
   int64_t engine_ns = 0;      // newest in a valid group
   uint64_t last_group() const { return groups.empty() ? 0 : groups.back().offset; }
 };
-// `segment_bytes` bounds what a group may claim. Memory: 24 bytes a group. Closes the window: the
-// file may go at once.
-StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes);
+// `segment_bytes` bounds what a group may claim. Where nothing before `empty_through` bears the
+// stamp, it is not read further. Memory: 24 bytes a group. Closes the window: the file may go at
+// once.
+StatusOr<SegmentTrace> TraceSegment(ReadWindow& window, const Life& life, uint64_t segment_bytes,
+                                    uint64_t empty_through = UINT64_MAX);
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -43,6 +44,31 @@ struct Evidence {
 //         kNotFound     a file went away meanwhile
 StatusOr<Evidence> GatherEvidence(Storage& storage, const StoreLayout& layout);
 
+// The same for who has something to do with the chain meanwhile: first what the Links say, then the
+// segments.
+class EvidenceGathering {
+ public:
+  // Both are borrowed. Needs: as GatherEvidence
+  EvidenceGathering(Storage& storage, const StoreLayout& layout);
+  // Waits for the thread.
+  ~EvidenceGathering();
+
+  // Begins with the segments, in a thread of its own. Once; without it Finish does all.
+  void TraceAside();
+  // `chain` and nothing else. The files in it are not there yet.
+  const Evidence& links() const { return links_; }
+  // Everything. Once.
+  // Errors: as GatherEvidence; kResourceExhausted: no memory in the thread
+  StatusOr<Evidence> Finish();
+
+ private:
+  class Gatherer;
+  std::unique_ptr<Gatherer> gatherer_;  // used by the thread until it is joined
+  Evidence links_;
+  Status trace_status_;
+  std::thread thread_;
+};
+
 // Layout and evidence of one moment.
 struct StoreView {
   StoreLayout layout;
@@ -51,13 +77,14 @@ struct StoreView {
 // Beside a live writer it looks again, a bounded number of times, if files changed under it.
 // Errors: as ReadLayout
 //         kUnavailable  they kept changing
-StatusOr<StoreView> ReadView(Storage& storage);
+enum class Evidences { kGather, kLeaveOut };
+StatusOr<StoreView> ReadView(Storage& storage, Evidences evidences = Evidences::kGather);
 // Whether anything has changed since, MARK too: then damage seen meanwhile may have been none.
 bool HasChanged(Storage& storage, const StoreLayout& layout);
 // Whether a segment of the chain is gone or has another life: then so may what was read from it.
 bool ChainHasChanged(Storage& storage, const StoreLayout& layout);
-// Whether `damage` stands in the segment in which the chain ended, and it goes on behind that one by
-// now: what was missed there may have been written into the next, before that had a Link.
+// Whether `damage` stands in the segment in which the chain ended, and it goes on behind that one
+// by now: what was missed there may have been written into the next, before that had a Link.
 bool ChainHasGrown(Storage& storage, const StoreLayout& layout,
                    const std::optional<ChainDamage>& damage);
 // The error for a reader that met `met` because of that.

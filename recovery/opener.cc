@@ -138,7 +138,7 @@ Status Opening::Lock() {
 
 Status Opening::Decide(ReplayScope scope) {
   checkpoint_ = CheckpointChoice();  // it points into the view
-  StatusOr<StoreView> view = ReadView(storage_);
+  StatusOr<StoreView> view = ReadView(storage_, Evidences::kLeaveOut);
   if (view.status().code() == StatusCode::kNotFound) {
     view_ = StoreView();
     return absl::OkStatus();  // nothing there: a new store
@@ -147,10 +147,20 @@ Status Opening::Decide(ReplayScope scope) {
   view_ = *std::move(view);
   if (!view_.layout.damages.empty()) return DamageStatus(view_.layout.damages.front());
   if (fresh()) return absl::OkStatus();
+  EvidenceGathering evidence(storage_, view_.layout);
+  // The disk reads segments while this thread decodes entries.
+  if (!predecessor_locks_.empty() && predecessor_locks_.begin()->second->read_depth() > 1) {
+    evidence.TraceAside();
+  }
   ASSIGN_OR_RETURN(
       checkpoint_,
-      LoadNewestCheckpoint(storage_, view_.layout, *view_.evidence, machines_,
+      LoadNewestCheckpoint(storage_, view_.layout, evidence.links(), machines_,
                            {.ignore = options_.ignore_checkpoints, .log = options_.log}));
+  StatusOr<Evidence> gathered = evidence.Finish();
+  if (gathered.status().code() == StatusCode::kNotFound) {
+    return Changing(storage_, gathered.status());  // while nobody has the lock
+  }
+  ASSIGN_OR_RETURN(view_.evidence, std::move(gathered));
   ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_,
                                     {.scope = scope,
                                      .from = checkpoint_.from(),

@@ -126,5 +126,21 @@ TEST_F(SegmentScanTest, ATraceReadsLittleOfLargeGroups) {
   EXPECT_LE(window_.bytes_read(), 2 * kReadAheadBytes);
 }
 
+// Where nothing is stamped early on, what is later is not looked for; one group, and it is.
+TEST_F(SegmentScanTest, ATraceEndsWhereNothingCanStandAnyMore) {
+  Put(kBytes / 2 + kBlockBytes, 2, 10);
+  ASSERT_OK(window_.Open(*file_));
+  ASSERT_OK_AND_ASSIGN(const SegmentTrace empty,
+                       TraceSegment(window_, kLife, kBytes, kBytes / 2));
+  EXPECT_EQ(empty.stamped_end, 0u);
+  EXPECT_LE(window_.bytes_read(), kBytes / 2 + kReadAheadBytes);
+
+  Put(kBytes / 2 - kBlockBytes, 1, 10);
+  ASSERT_OK(window_.Open(*file_));
+  ASSERT_OK_AND_ASSIGN(const SegmentTrace trace,
+                       TraceSegment(window_, kLife, kBytes, kBytes / 2));
+  EXPECT_EQ(trace.groups.size(), 2u);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -84,6 +84,22 @@ TEST(EvidenceTest, DeadSegmentsProveNothing) {
   EXPECT_EQ(viewed.evidence().highest_lsn, last);
 }
 
+// A power cut may take the Link, which was not synced, and leave what stands behind it.
+TEST(EvidenceTest, WhatStandsBehindALostLinkCounts) {
+  Boot boot{SimDisk()};
+  boot.store().AppendSynced({1});
+  boot.store().Rotate(*boot.storage);
+  boot.store().Append({1});
+  SimDisk disk = boot.PowerCutKeepingAll();
+  disk.Damage(Name(2), kSegmentHeaderBytes, std::vector<std::byte>(kBlockBytes));
+  const Viewed viewed(disk);
+  EXPECT_EQ(viewed.view->layout.newest().id, SegmentId(1));
+  const TracedSegment* behind = viewed.evidence().Traced(SegmentId(2));
+  ASSERT_NE(behind, nullptr);
+  EXPECT_EQ(behind->trace.groups.size(), 1u);
+  EXPECT_EQ(viewed.evidence().highest_lsn, Lsn(2));
+}
+
 TEST(EvidenceTest, TheNewestEngineTimeIsFound) {
   Boot boot{SimDisk()};
   boot.store().AppendSynced({1});

@@ -155,6 +155,8 @@ class RunningJournal final : public Journal {
                                [this](SegmentId oldest) { reader_.ForgetBelow(oldest); });
   }
 
+  Status GiveUpReserve() override { return upkeep_.GiveUpReserve(); }
+
   EngineClock& engine_clock() override { return engine_clock_; }
 
   JournalStats stats() override {

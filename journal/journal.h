@@ -93,6 +93,11 @@ class Journal : public RecordSink {
   //                               or renamed, it is tried again by the next call
   //          kFailedPrecondition  kClosed
   virtual Status RetireBelow(SegmentId keep_from) ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+  // Removes one segment of the reserve, so that a full disk has room for a checkpoint, without which
+  // dead segments could not go.
+  // Errors: kResourceExhausted  kDiskFull: none can be spared now
+  //         kUnavailable        poisoned, or the file could not be removed
+  virtual Status GiveUpReserve() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
   virtual EngineClock& engine_clock() = 0;
   virtual JournalStats stats() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;

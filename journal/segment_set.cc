@@ -125,6 +125,18 @@ void SegmentSet::OnShortage(Status full, absl::Duration now) {
   retry_at_ = now + options_.retry_interval;
 }
 
+SegmentId SegmentSet::GiveUpPrepared(absl::Duration retry_at) {
+  if (prepared_.size() < 2) return SegmentId();  // the last one is for the next open
+  const SegmentId given_up = prepared_.back()->header.segment;
+  CHECK(given_up == last_id_);
+  prepared_.pop_back();
+  last_id_ = last_id_ - 1;
+  shortage_ = Exhausted(Detail::kDiskFull, "a checkpoint took the room");
+  failed_ = true;
+  retry_at_ = retry_at;
+  return given_up;
+}
+
 SegmentSet::Reserve SegmentSet::reserve(bool rotating) const {
   const size_t left = prepared_.size() - (rotating && !prepared_.empty() ? 1 : 0);
   if (left >= options_.reserve) return Reserve::kWhole;

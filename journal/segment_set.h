@@ -84,6 +84,10 @@ class SegmentSet {
   static StatusOr<Segment> Make(Storage& storage, const Plan& plan);
   void OnMade(Segment segment);
   void OnShortage(Status full, absl::Duration now);
+  // Something else needs the room of a segment made ahead more: the newest of them is none any more,
+  // its file is to be removed, and no new one is tried before `retry_at`. None: there are too few.
+  // Needs: none is being made
+  SegmentId GiveUpPrepared(absl::Duration retry_at);
 
   // Whether a batch that adds state may still be taken: yes while it leaves the reserve alone, or
   // the reserve is about to be made.

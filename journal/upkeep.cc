@@ -11,6 +11,8 @@ namespace {
 constexpr absl::Duration kMarkAfter = absl::Milliseconds(100);
 // So much of the engine time may be lost by a kill.
 constexpr absl::Duration kHeartbeat = absl::Seconds(1);
+// Whoever got the room of a segment has so long to use it.
+constexpr absl::Duration kGivenUpFor = absl::Seconds(2);
 
 // Whether an attempt to write that much more is worth its writes; 0 is what file systems say that
 // do not know.
@@ -219,6 +221,19 @@ Status Upkeep::TakeAwayBelow(const std::function<void(SegmentId)>& retired) {
     wake_.NotifyOne();
   }
   return committer_.poisoned() ? committer_.poison() : absl::OkStatus();
+}
+
+Status Upkeep::GiveUpReserve() {
+  SegmentId segment;
+  {
+    MutexLock lock(committer_.mu());
+    if (committer_.poisoned()) return committer_.poison();
+    if (making_) return Exhausted(Detail::kDiskFull, "a segment is being made; try again");
+    segment = committer_.segments().GiveUpPrepared(parts_.clock.Now() + kGivenUpFor);
+  }
+  if (!segment) return Exhausted(Detail::kDiskFull, "no segment can be spared");
+  // Should a crash leave it, it is a file made ahead of need, as before.
+  return parts_.storage.Remove(SegmentFileName(segment));
 }
 
 Mark Upkeep::MarkOf(const CommitPositions& positions, bool clean) {

@@ -51,6 +51,8 @@ class Upkeep {
   // nobody needs the segments below the one that it is given.
   Status RetireBelow(SegmentId keep_from, const std::function<void(SegmentId)>& retired)
       ABSL_LOCKS_EXCLUDED(committer_.mu());
+  // See Journal::GiveUpReserve.
+  Status GiveUpReserve() ABSL_LOCKS_EXCLUDED(committer_.mu());
   // Without threads: does what is due.
   void Tick() ABSL_LOCKS_EXCLUDED(committer_.mu());
   // Ends the thread.

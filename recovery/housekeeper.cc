@@ -121,7 +121,10 @@ bool Housekeeper::TryRetire(const RetentionFacts& facts) {
 
 bool Housekeeper::TryCheckpoint(const RetentionFacts& facts) {
   if (!retention_.WantsCheckpoint(facts) || parts_.clock.Now() < checkpoint_retry_at_) return false;
-  const Status taken = TakeCheckpoint(/*stoppable=*/true);
+  Status taken = TakeCheckpoint(/*stoppable=*/true);
+  if (DetailOf(taken) == Detail::kDiskFull && parts_.journal.GiveUpReserve().ok()) {
+    taken = TakeCheckpoint(/*stoppable=*/true);
+  }
   if (taken.ok()) return true;
   checkpoint_retry_at_ = parts_.clock.Now() + kCheckpointRetry;
   if (!stop_.load()) {

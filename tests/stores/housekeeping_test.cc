@@ -11,6 +11,7 @@
 
 #include "stores/engine_on_storage.h"
 #include "tests/sim/model.h"
+#include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_storage.h"
 #include "tests/stores/fake_stores.h"
 #include "tests/support/seeds.h"
@@ -255,6 +256,55 @@ TEST(HousekeepingTest, CompactGivesBackWhatIsDead) {
   ASSERT_OK(engine->Close());
   EXPECT_FAILS(engine->Checkpoint(), kFailedPrecondition, kClosed);
   EXPECT_FAILS(engine->Compact().status(), kFailedPrecondition, kClosed);
+}
+
+// Not a byte is free any more, not even for the checkpoint without which dead segments cannot go: it
+// gets the room of a segment of the reserve. Proves: G8
+TEST(HousekeepingTest, ACheckpointFindsRoomOnADiskWithoutAny) {
+  SimClock clock;
+  clock.JumpWhenAsked(absl::Milliseconds(100));
+  SeededRng rng(3);
+  SimStorage storage(SimDisk({.bytes_max = uint64_t{2} << 20}), {});
+  EngineOptions options = TinySegments("");
+  options.commit_interval = absl::ZeroDuration();
+  options.checkpoint_every_bytes = uint64_t{1} << 30;  // only where room is wanted
+  options.clock = &clock;
+  options.rng = &rng;
+  ASSERT_OK_AND_ASSIGN(const auto engine, OpenEngineOn(storage, options, /*threads=*/false));
+  uint64_t puts = 0;
+  const auto put = [&] {
+    const Commit commit = engine->deliveries().Put(DeliveryFor(IdOf(puts), EventOf(puts)));
+    if (commit.refused().ok()) {
+      EXPECT_OK(commit.Wait());
+      ++puts;
+    }
+    return commit.refused();
+  };
+  Status refused;
+  while (puts < 100'000 && refused.ok()) refused = put();
+  EXPECT_EQ(DetailOf(refused), Detail::kDiskFull) << refused;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto ballast, storage.OpenFile("ballast", OpenMode::kCreate));
+    const std::string bytes(storage.disk().free_bytes(), 'x');
+    ASSERT_OK(ballast->WriteAt(0, AsBytes(bytes)));
+  }
+  EXPECT_EQ(storage.disk().free_bytes(), 0u);
+  EXPECT_EQ(engine->stats().checkpoints, 0u);
+  for (uint64_t i = 0; i < puts; ++i) {
+    if (i % 3 == 0) continue;
+    const Commit removed = engine->deliveries().Remove({.id = IdOf(i), .reason = Reason::kAcked});
+    if (!removed.refused().ok()) break;
+    EXPECT_OK(removed.Wait());
+  }
+  const uint64_t before = puts;
+  for (int turn = 0; turn < 400 && puts < before + 20; ++turn) {
+    clock.Advance(absl::Milliseconds(500));
+    engine->Tick();
+    refused = put();
+  }
+  EXPECT_EQ(puts, before + 20) << refused << "; " << engine->stats().checkpoints << " checkpoints, "
+                               << engine->stats().retired_segments << " retired";
+  EXPECT_GT(engine->stats().retired_segments, 0u);
 }
 
 TEST(HousekeepingTest, AnOpenTellsHowFarItHasCome) {

@@ -93,7 +93,7 @@ class Journal : public RecordSink {
   //                               or renamed, it is tried again by the next call
   //          kFailedPrecondition  kClosed
   virtual Status RetireBelow(SegmentId keep_from) ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
-  // Removes one segment of the reserve, so that a full disk has room for a checkpoint, without which
+  // Removes one segment of the reserve, so that a full disk has room for a checkpoint: without one
   // dead segments could not go.
   // Errors: kResourceExhausted  kDiskFull: none can be spared now
   //         kUnavailable        poisoned, or the file could not be removed

@@ -84,8 +84,8 @@ class SegmentSet {
   static StatusOr<Segment> Make(Storage& storage, const Plan& plan);
   void OnMade(Segment segment);
   void OnShortage(Status full, absl::Duration now);
-  // Something else needs the room of a segment made ahead more: the newest of them is none any more,
-  // its file is to be removed, and no new one is tried before `retry_at`. None: there are too few.
+  // Something else needs the room of a segment made ahead more: the newest of them is none any
+  // more, its file is to be removed, and no new one is tried before `retry_at`. None: too few.
   // Needs: none is being made
   SegmentId GiveUpPrepared(absl::Duration retry_at);
 

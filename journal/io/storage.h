@@ -24,7 +24,7 @@ namespace holdfast {
 //   kResourceExhausted   kDiskFull: no space, quota, file-size limit or descriptors
 //   kFailedPrecondition  kReadOnly: permission or read-only file system
 //   kUnavailable         kIo: anything else the operating system reports; the message names file
-//   and errno
+//                        and errno
 // Threads: any, for different files; one file's calls are serialised by its owner, except ReadAt,
 // which may run beside anything.
 class File {
@@ -43,7 +43,8 @@ class File {
   virtual Status Truncate(uint64_t bytes) = 0;
   virtual StatusOr<uint64_t> Size() = 0;
   // Exclusive lock on this descriptor, kept until the File is destroyed and no request made through
-  // it is in flight. Not blocking.  Errors: kFailedPrecondition kLocked
+  // it is in flight. Not blocking.
+  // Errors: kFailedPrecondition  kLocked
   virtual Status TryLock() = 0;
   // Offsets, sizes and memory of writes through a WriteQueue must be multiples of it.
   virtual uint64_t alignment() const = 0;
@@ -79,8 +80,8 @@ struct Completion {
 };
 
 // Asynchronous writes. Completions come in any order, and are certain to come only while somebody
-// is in WaitOne: a backend may leave work to the thread that waits. Threads: Submit from one thread
-// at a time, WaitOne from one thread at a time, beside each other.
+// is in WaitOne: a backend may leave work to the thread that waits.
+// Threads: Submit from one thread at a time, WaitOne from one thread at a time, beside each other.
 class WriteQueue {
  public:
   // Waits for what is in flight. What was not handed back by WaitOne may be written or not.

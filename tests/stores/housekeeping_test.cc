@@ -258,8 +258,8 @@ TEST(HousekeepingTest, CompactGivesBackWhatIsDead) {
   EXPECT_FAILS(engine->Compact().status(), kFailedPrecondition, kClosed);
 }
 
-// Not a byte is free any more, not even for the checkpoint without which dead segments cannot go: it
-// gets the room of a segment of the reserve. Proves: G8
+// Not a byte is free any more, not even for the checkpoint without which dead segments cannot go:
+// it gets the room of a segment of the reserve. Proves: G8
 TEST(HousekeepingTest, ACheckpointFindsRoomOnADiskWithoutAny) {
   SimClock clock;
   clock.JumpWhenAsked(absl::Milliseconds(100));

@@ -55,8 +55,10 @@ bool Appender::UnsyncedFits(uint64_t batch_bytes) const {
 bool Appender::MayUse(Claim claim, bool rotating) const {
   SegmentSet& segments = committer_.segments();
   if (rotating && segments.prepared() == 0) return false;
-  // The last one is for the next open, which has to work on a full disk too.
-  if (claim == Claim::kShrink) return !rotating || segments.prepared() > 1;
+  // The last one is for the next open, which has to work on a full disk too; the one before it for
+  // compaction, without which what removes make dead would never come back as space.
+  if (claim == Claim::kReclaim) return !rotating || segments.prepared() > 1;
+  if (claim == Claim::kShrink) return !rotating || segments.prepared() > 2;
   return segments.reserve(rotating) == SegmentSet::Reserve::kWhole;
 }
 

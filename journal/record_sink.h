@@ -18,7 +18,8 @@ namespace holdfast {
 // What a batch is for, when space is short: puts are refused first.
 enum class Claim {
   kGrow,    // adds state (a put): refused while the reserve is not whole
-  kShrink,  // ends state or moves it on (a remove, an offset): may use the reserve
+  kShrink,  // ends state or moves it on (a remove, an offset): may use one segment of the reserve
+  kReclaim,  // states again what is alive, so that a segment can go: may use one more
 };
 
 // A mutation is: encode (no lock) → take the sequencer → Reserve → judge against the state →

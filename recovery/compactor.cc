@@ -96,7 +96,7 @@ Status Compactor::RestatePiece() {
       size_t next = Fill(from);
       if (!draft_.empty()) {
         const uint64_t reserved = draft_.batch_bytes();
-        RETURN_IF_ERROR(sink_.Reserve(reserved, Claim::kShrink));
+        RETURN_IF_ERROR(sink_.Reserve(reserved, Claim::kReclaim));
         // It may have waited: what was live may be dead, or have other numbers in it.
         next = Fill(from);
         if (draft_.batch_bytes() > reserved) continue;

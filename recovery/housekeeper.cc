@@ -115,14 +115,23 @@ bool Housekeeper::TryRetire(const RetentionFacts& facts) {
                                         Message(retired)));
     return false;
   }
-  retired_segments_ += keep_from - facts.sealed.front().id;
-  return true;
+  // Those in which S still stands are left to a later turn.
+  const SegmentId before = facts.sealed.front().id;
+  SegmentId oldest;
+  {
+    MutexLock lock(parts_.journal.sequencer());
+    const JournalSpace space = parts_.journal.space();
+    oldest = space.sealed.empty() ? space.active : space.sealed.front().segment;
+  }
+  retired_segments_ += oldest - before;
+  return oldest > before;
 }
 
 bool Housekeeper::TryCheckpoint(const RetentionFacts& facts) {
   if (!retention_.WantsCheckpoint(facts) || parts_.clock.Now() < checkpoint_retry_at_) return false;
   Status taken = TakeCheckpoint(/*stoppable=*/true);
-  if (DetailOf(taken) == Detail::kDiskFull && parts_.journal.GiveUpReserve().ok()) {
+  const bool dead_wait = !facts.sealed.empty() && facts.sealed.front().live_records == 0;
+  if (DetailOf(taken) == Detail::kDiskFull && dead_wait && parts_.journal.GiveUpReserve().ok()) {
     taken = TakeCheckpoint(/*stoppable=*/true);
   }
   if (taken.ok()) return true;

@@ -60,7 +60,10 @@ bool Retention::WantsCheckpoint(const RetentionFacts& facts) const {
   // Dead segments wait for nothing else, and their room is wanted.
   const bool pressed = facts.short_of_space ||
                        facts.disk_bytes > DiskTarget(options_, facts.live_bytes);
-  return pressed && !facts.sealed.empty() && Dead(facts.sealed.front()) &&
+  // On a full disk both are to have passed it before its turn comes: then nothing but S is waited
+  // for.
+  return pressed && !facts.sealed.empty() &&
+         (facts.short_of_space || Dead(facts.sealed.front())) &&
          !Pinned(facts, facts.sealed.front().id) &&
          facts.sealed.front().last > facts.older_checkpoint && !CheckpointsAreNewest(facts);
 }

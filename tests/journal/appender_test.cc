@@ -112,8 +112,8 @@ TEST_F(FullDiskTest, PutsGoOnByThemselvesWhenSpaceReturns) {
   EXPECT_OK(journal().Append({++value_}, 3000).Wait());
 }
 
-// Of three segments two are for what shrinks the state, and one is for the next open: the end of
-// them is clean, and the open works.
+// Of three segments one is for what shrinks the state, one for compaction and one for the next open:
+// the end of them is clean, and the open works.
 // Proves: G7, G8, F26
 TEST_F(FullDiskTest, TheReserveIsThreeSegments) {
   UseDisk(10);
@@ -122,8 +122,10 @@ TEST_F(FullDiskTest, TheReserveIsThreeSegments) {
   const JournalSpace space = journal().Space();
   const uint64_t before = value_;
   EXPECT_EQ(DetailOf(Fill(Claim::kShrink)), Detail::kDiskFull);
+  EXPECT_EQ(journal().Space().active, space.active + 1);
+  EXPECT_GE(value_ - before, 13u);
+  EXPECT_EQ(DetailOf(Fill(Claim::kReclaim)), Detail::kDiskFull);
   EXPECT_EQ(journal().Space().active, space.active + 2);
-  EXPECT_GE(value_ - before, 2u * 13);
   EXPECT_FALSE(journal()->poisoned());
 
   const uint64_t values = value_;

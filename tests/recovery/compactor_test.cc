@@ -44,7 +44,7 @@ class BatchSink final : public RecordSink {
       : RecordSink(sequencer), machines_(machines), last_(last) {}
 
   Status Reserve(uint64_t batch_bytes, Claim claim) override {
-    EXPECT_EQ(claim, Claim::kShrink);
+    EXPECT_EQ(claim, Claim::kReclaim);
     reserved.push_back(batch_bytes);
     if (const auto hook = std::exchange(on_reserve, nullptr)) hook();
     return refuse;

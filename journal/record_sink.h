@@ -17,8 +17,8 @@ namespace holdfast {
 
 // What a batch is for, when space is short: puts are refused first.
 enum class Claim {
-  kGrow,    // adds state (a put): refused while the reserve is not whole
-  kShrink,  // ends state or moves it on (a remove, an offset): may use one segment of the reserve
+  kGrow,     // adds state (a put): refused while the reserve is not whole
+  kShrink,   // ends state or moves it on (a remove, an offset): may use one segment of it
   kReclaim,  // states again what is alive, so that a segment can go: may use one more
 };
 

@@ -74,8 +74,8 @@ void Housekeeper::Pause(absl::Duration time) {
 
 RetentionFacts Housekeeper::Gather() {
   RetentionFacts facts;
-  facts.since_checkpoint_bytes = known_.since_checkpoint_bytes +
-                                 parts_.journal.stats().written_bytes - written_at_checkpoint_;
+  facts.since_checkpoint_bytes =
+      known_.since_checkpoint_bytes + parts_.journal.stats().written_bytes - written_at_checkpoint_;
   {
     MutexLock lock(parts_.journal.sequencer());
     const JournalSpace space = parts_.journal.space();
@@ -111,8 +111,8 @@ bool Housekeeper::TryRetire(const RetentionFacts& facts) {
   if (!keep_from) return false;
   const Status retired = parts_.journal.RetireBelow(keep_from);
   if (!retired.ok()) {
-    Log(LogLevel::kWarning, fmt::format("segments below {} were not retired: {}", keep_from,
-                                        Message(retired)));
+    Log(LogLevel::kWarning,
+        fmt::format("segments below {} were not retired: {}", keep_from, Message(retired)));
     return false;
   }
   // Those in which S still stands are left to a later turn.
@@ -162,8 +162,8 @@ bool Housekeeper::TryCompact(const RetentionFacts& facts) {
     }
     return false;
   }
-  const bool in_time = facts.disk_bytes <= DiskBound(options_.retention, facts.live_bytes) &&
-                       !facts.short_of_space;
+  const bool in_time =
+      facts.disk_bytes <= DiskBound(options_.retention, facts.live_bytes) && !facts.short_of_space;
   if (options_.threads && options_.compact_bytes_per_second != 0 && in_time) {
     const uint64_t moved = compactor_.counts().read_bytes - before.read_bytes +
                            compactor_.counts().restated_bytes - before.restated_bytes;
@@ -211,8 +211,8 @@ Status Housekeeper::TakeCheckpoint(bool stoppable) {
                                     .engine_time = journal.engine_clock().Now(),
                                     .created = parts_.clock.WallNow(),
                                     .pinned = known_.pinned};
-  ASSIGN_OR_RETURN(const KeptCheckpoint kept, CaptureCheckpoint(parts, identity,
-                                     [&stopped](uint64_t) { return !stopped(); }));
+  ASSIGN_OR_RETURN(const KeptCheckpoint kept,
+                   CaptureCheckpoint(parts, identity, [&stopped](uint64_t) { return !stopped(); }));
   ++checkpoints_;
   checkpoint_written_bytes_ += kept.bytes;
   if (kept.from < known_.checkpoint) {
@@ -244,9 +244,8 @@ Status Housekeeper::BeginCompaction(SegmentId segment) {
     MutexLock lock(parts_.journal.sequencer());
     sealed = parts_.journal.space().sealed;
   }
-  const auto found = std::find_if(sealed.begin(), sealed.end(), [&](const SealedSegment& one) {
-    return one.segment == segment;
-  });
+  const auto found = std::find_if(sealed.begin(), sealed.end(),
+                                  [&](const SealedSegment& one) { return one.segment == segment; });
   CHECK(found != sealed.end());
   return compactor_.Begin(*found);
 }

@@ -15,8 +15,7 @@ uint64_t Bound(uint64_t live_bytes, double ratio, uint64_t over_live) {
 }  // namespace
 
 uint64_t DiskBound(const RetentionOptions& options, uint64_t live_bytes) {
-  return Bound(live_bytes, options.space_ratio,
-               kSegmentsOverLive * options.segment_bytes);
+  return Bound(live_bytes, options.space_ratio, kSegmentsOverLive * options.segment_bytes);
 }
 
 uint64_t DiskTarget(const RetentionOptions& options, uint64_t live_bytes) {
@@ -58,12 +57,11 @@ bool Retention::WantsCheckpoint(const RetentionFacts& facts) const {
     return true;
   }
   // Dead segments wait for nothing else, and their room is wanted.
-  const bool pressed = facts.short_of_space ||
-                       facts.disk_bytes > DiskTarget(options_, facts.live_bytes);
+  const bool pressed =
+      facts.short_of_space || facts.disk_bytes > DiskTarget(options_, facts.live_bytes);
   // On a full disk both are to have passed it before its turn comes: then nothing but S is waited
   // for.
-  return pressed && !facts.sealed.empty() &&
-         (facts.short_of_space || Dead(facts.sealed.front())) &&
+  return pressed && !facts.sealed.empty() && (facts.short_of_space || Dead(facts.sealed.front())) &&
          !Pinned(facts, facts.sealed.front().id) &&
          facts.sealed.front().last > facts.older_checkpoint && !CheckpointsAreNewest(facts);
 }

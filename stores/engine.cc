@@ -146,12 +146,11 @@ void JournalEngine::StartHousekeeper(const OpenedStore& opened, const StoreIdent
   }
   if (kept.size() > 1) start.older_checkpoint = kept[kept.size() - 2].from;
   housekeeper_ = std::make_unique<Housekeeper>(
-      HousekeeperOptions{
-          .retention = {.segment_bytes = options_.segment_bytes,
-                        .checkpoint_every_bytes = options_.checkpoint_every_bytes,
-                        .space_ratio = options_.space_ratio},
-          .compact_bytes_per_second = options_.compact_bytes_per_second,
-          .threads = threads},
+      HousekeeperOptions{.retention = {.segment_bytes = options_.segment_bytes,
+                                       .checkpoint_every_bytes = options_.checkpoint_every_bytes,
+                                       .space_ratio = options_.space_ratio},
+                         .compact_bytes_per_second = options_.compact_bytes_per_second,
+                         .threads = threads},
       HousekeeperParts{.storage = storage_,
                        .clock = clock_,
                        .log = options_.log,

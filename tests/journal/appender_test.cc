@@ -112,8 +112,8 @@ TEST_F(FullDiskTest, PutsGoOnByThemselvesWhenSpaceReturns) {
   EXPECT_OK(journal().Append({++value_}, 3000).Wait());
 }
 
-// Of three segments one is for what shrinks the state, one for compaction and one for the next open:
-// the end of them is clean, and the open works.
+// Of three segments one is for what shrinks the state, one for compaction and one for the next
+// open: the end of them is clean, and the open works.
 // Proves: G7, G8, F26
 TEST_F(FullDiskTest, TheReserveIsThreeSegments) {
   UseDisk(10);

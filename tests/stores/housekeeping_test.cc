@@ -107,7 +107,8 @@ TEST(HousekeepingTest, ASoakStaysInItsBounds) {
     EXPECT_TRUE(Eventually([&] {
       const EngineStats stats = engine->stats();
       return stats.disk_bytes <= stats.disk_bytes_bound;
-    })) << engine->stats().disk_bytes << " of " << engine->stats().disk_bytes_bound;
+    })) << engine->stats().disk_bytes
+        << " of " << engine->stats().disk_bytes_bound;
     EXPECT_GT(engine->stats().restated_records, 0u);
     EXPECT_GT(engine->stats().checkpoints, 2u);
     ASSERT_OK(engine->Close());

@@ -140,7 +140,7 @@ class RunningJournal final : public Journal {
   }
 
   JournalSpace space() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
-    appender_.AssertHeld();
+    committer_.mu().AssertHeld();
     const SegmentSet& segments = committer_.segments();
     const CommitPositions& positions = committer_.queue().positions();
     return {.sealed = segments.sealed().all(),

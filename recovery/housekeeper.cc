@@ -10,6 +10,8 @@ namespace {
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
 // A checkpoint that found no room is tried again after so long.
 constexpr absl::Duration kCheckpointRetry = absl::Seconds(5);
+// What one Tick() does at most.
+constexpr int kDutiesMax = 64;
 // What a compaction reads before others get a turn.
 constexpr uint64_t kPieceBytes = uint64_t{256} << 10;
 // Below so much journal to replay, a clean stop takes no checkpoint.
@@ -61,7 +63,7 @@ void Housekeeper::Loop() {
 void Housekeeper::Tick() {
   if (options_.threads) return;
   MutexLock work(work_);
-  while (DoOne()) {
+  for (int duties = 0; duties < kDutiesMax && DoOne(); ++duties) {
   }
 }
 
@@ -146,6 +148,11 @@ bool Housekeeper::TryCompact(const RetentionFacts& facts) {
   if (!compactor_.active()) {
     const std::optional<SegmentId> segment = retention_.ToCompact(facts);
     if (!segment.has_value() || *segment == given_up_) return false;
+    // What is dead already goes first: it may wait for nothing but S.
+    if (facts.synced < facts.appended && facts.sealed.front().id != *segment &&
+        !parts_.journal.Flush().ok()) {
+      return false;
+    }
     if (const Status begun = BeginCompaction(*segment); !begun.ok()) {
       GiveUpOn(*segment, begun);
       return false;

@@ -87,7 +87,7 @@ class FullDiskTest : public AppenderTest {
 
 // Proves: D3
 TEST_F(FullDiskTest, PutsAreRefusedWhileRemovesGoOn) {
-  UseDisk(3);
+  UseDisk(6);
   EXPECT_EQ(DetailOf(Fill(Claim::kGrow)), Detail::kDiskFull);
   EXPECT_FALSE(journal()->poisoned());
   const uint64_t refused_at = value_;

@@ -58,7 +58,7 @@ StatusOr<bool> Compactor::Step(uint64_t piece_bytes) {
     const Status restated = RestatePiece();
     if (!restated.ok()) more = restated;
   }
-  if (!more.ok() || !*more) reader_.reset();
+  if (!more.ok() || !*more) Stop();
   return more;
 }
 

@@ -35,6 +35,8 @@ class Compactor {
   // Errors: kDataLoss     its first two blocks fail their checks
   //         kUnavailable  a read failed
   Status Begin(const SealedSegment& segment);
+  // Leaves the segment where it is: it is about to go. Nothing happens if there is none.
+  void Stop() { reader_.reset(); }
   bool active() const { return reader_ != nullptr; }
   SegmentId segment() const { return segment_.segment; }
 

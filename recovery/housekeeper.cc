@@ -37,7 +37,6 @@ Housekeeper::~Housekeeper() { CHECK(!thread_.joinable()); }
 void Housekeeper::Stop() {
   {
     MutexLock lock(mu_);
-    stopping_ = true;
     stop_.store(true);
     wake_.NotifyAll();
   }
@@ -69,7 +68,7 @@ void Housekeeper::Tick() {
 
 void Housekeeper::Pause(absl::Duration time) {
   MutexLock lock(mu_);
-  if (!stopping_) wake_.WaitFor(mu_, parts_.clock.Until(parts_.clock.Now() + time));
+  if (!stop_.load()) wake_.WaitFor(mu_, parts_.clock.Until(parts_.clock.Now() + time));
 }
 
 // --- Deciding ---
@@ -111,6 +110,8 @@ bool Housekeeper::DoOne() {
 bool Housekeeper::TryRetire(const RetentionFacts& facts) {
   const SegmentId keep_from = retention_.KeepFrom(facts);
   if (!keep_from) return false;
+  // What was alive in it has ended by itself meanwhile, and its file may be used again.
+  if (compactor_.active() && compactor_.segment() < keep_from) compactor_.Stop();
   const Status retired = parts_.journal.RetireBelow(keep_from);
   if (!retired.ok()) {
     Log(LogLevel::kWarning,
@@ -259,10 +260,9 @@ Status Housekeeper::BeginCompaction(SegmentId segment) {
 
 StatusOr<bool> Housekeeper::CompactPiece() {
   const SegmentId segment = compactor_.segment();
-  const Compactor::Counts before = compactor_.counts();
   const StatusOr<bool> more = compactor_.Step(kPieceBytes);
-  restated_records_ += compactor_.counts().restated_records - before.restated_records;
-  restated_bytes_ += compactor_.counts().restated_bytes - before.restated_bytes;
+  restated_records_ = compactor_.counts().restated_records;
+  restated_bytes_ = compactor_.counts().restated_bytes;
   if (!more.ok() || *more) return more;
   uint64_t left;
   {

@@ -98,10 +98,9 @@ class Housekeeper {
   SegmentId given_up_ ABSL_GUARDED_BY(work_);                  // cannot be stated again
   absl::Duration checkpoint_retry_at_ ABSL_GUARDED_BY(work_) = -absl::InfiniteDuration();
 
-  Mutex mu_;
+  Mutex mu_;  // Of the wait between two duties.
   CondVar wake_;
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::atomic<bool> stop_{false};  // the same, for a duty under way
+  std::atomic<bool> stop_{false};  // set under mu_; a duty under way looks without it
 
   // For AddTo.
   std::atomic<uint64_t> checkpoints_{0}, checkpoint_lsn_{0}, checkpoint_bytes_{0},

@@ -232,6 +232,21 @@ TEST_F(CompactorTest, AStepIsAPiece) {
   EXPECT_FALSE(compactor_->active());
 }
 
+// Its segment may go under it: what is left of it is not read any more.
+TEST_F(CompactorTest, AStopLeavesTheSegmentWhereItIs) {
+  for (uint64_t partition = 0; partition < 5; ++partition) Put(partition, 500);
+  const SealedSegment sealed = Seal();
+  ASSERT_OK(compactor_->Begin(sealed));
+  ASSERT_OK_AND_ASSIGN(const bool more, compactor_->Step(1));
+  EXPECT_TRUE(more);
+  compactor_->Stop();
+  EXPECT_FALSE(compactor_->active());
+  EXPECT_EQ(sink_->partitions(), (Partitions{0}));
+  compactor_->Stop();  // there is nothing to leave
+  ASSERT_OK(Compact(sealed));
+  EXPECT_EQ(sink_->partitions(), (Partitions{0, 1, 2, 3, 4}));
+}
+
 TEST_F(CompactorTest, WhatACutLeftBehindTheLastRecordIsNotTouched) {
   for (const uint64_t partition : {1, 2}) Put(partition);
   const Lsn last = boot_.store().last();

@@ -237,10 +237,7 @@ EngineStats JournalEngine::stats() {
 }
 
 Status JournalEngine::CheckWriting() {
-  if (fork_guard_.InChild()) {
-    return WrongState(Detail::kLocked,
-                      "a forked child: the engine belongs to the process that opened it");
-  }
+  RETURN_IF_ERROR(fork_guard_.Check());
   if (journal_ == nullptr) return WrongState(Detail::kReadOnly, "the store was opened read-only");
   return absl::OkStatus();
 }

@@ -25,4 +25,10 @@ ForkGuard::~ForkGuard() {
 
 bool ForkGuard::InChild() const { return page_ != nullptr ? *page_ == 0 : getpid() != owner_; }
 
+Status ForkGuard::Check() const {
+  if (!InChild()) return absl::OkStatus();
+  return WrongState(Detail::kLocked,
+                    "a forked child: the engine belongs to the process that opened it");
+}
+
 }  // namespace holdfast

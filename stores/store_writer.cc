@@ -13,10 +13,7 @@ void StoreWriter::Route(RecordType type, RecordJudge& judge) {
 
 Commit StoreWriter::Write(StoreBatch& batch) {
   if (!batch.refused().ok()) return Commit(batch.refused());
-  if (fork_guard_.InChild()) {
-    return Commit(WrongState(Detail::kLocked,
-                             "a forked child: the engine belongs to the process that opened it"));
-  }
+  if (Status owner = fork_guard_.Check(); !owner.ok()) return Commit(std::move(owner));
   if (batch.draft().empty()) return Commit();
   Commit commit;
   {

@@ -12,7 +12,10 @@ TEST(ForkGuardTest, KnowsAForkedChild) {
   ForkGuard guard;
   EXPECT_FALSE(guard.InChild());
   EXPECT_EQ(InChild([&] { return std::string(guard.InChild() ? "" : "not noticed"); }), "");
+  EXPECT_EQ(InChild([&] { return std::string(Message(guard.Check())); }),
+            "a forked child: the engine belongs to the process that opened it");
   EXPECT_FALSE(guard.InChild());
+  EXPECT_TRUE(guard.Check().ok());
 }
 
 TEST(ForkGuardTest, AChildsOwnGuardIsItsOwn) {

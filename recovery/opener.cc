@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "journal/base/check.h"
-#include "journal/segment_set.h"
 #include "recovery/checkpoint_choice.h"
 #include "recovery/evidence.h"
 #include "recovery/lock_taker.h"
+#include "recovery/predecessor_files.h"
 #include "recovery/replayer.h"
 #include "recovery/segment_writer.h"
 #include "recovery/store_layout.h"
@@ -22,9 +22,7 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kEpochMax = std::numeric_limits<uint32_t>::max();  // it is a field of batches
-constexpr int kReadAttempts = 5;  // beside a live writer
-// The newest segment, one ahead of need, and the reserve.
-constexpr size_t kSparesMax = 2 + SegmentSet::Options().reserve;
+constexpr int kReadAttempts = 5;                                      // beside a live writer
 constexpr uint64_t kSegmentIdMax = std::numeric_limits<uint32_t>::max();  // and of RecordRef
 
 void AddTo(RecoveryReport& report, const CheckpointChoice& checkpoint) {
@@ -42,17 +40,6 @@ SegmentId PinnedIn(const CheckpointChoice& checkpoint, const ReplayOutcome& outc
       checkpoint.used == nullptr ? SegmentId() : checkpoint.used->header.pinned;
   return before ? before : outcome.skipped_in;
 }
-
-// What stands before the new segment, and what may come in it.
-struct Continuation {
-  SegmentId segment;
-  uint64_t segment_bytes = 0;
-  SegmentId previous;  // none: this is the first of the store
-  uint64_t previous_life = 0;
-  uint64_t previous_end = 0;
-  Lsn previous_last;
-  Lsn next;  // the first that this boot gives out
-};
 
 // One opening for writing. Everything up to BeginEpoch only reads (besides LOCK, where there was
 // none and nothing speaks against a store).
@@ -72,7 +59,8 @@ class Opening {
     RETURN_IF_ERROR(KeepCheckpoints());
     RETURN_IF_ERROR(Cut(next));
     RETURN_IF_ERROR(Settle());
-    Free(next);
+    files_->Free(next);
+    start().sealed = files_->Sealed(next);
     opened_.report.duration = clock_.Now() - begun;
     return std::move(opened_);
   }
@@ -85,18 +73,8 @@ class Opening {
   Status BeginEpoch();
   Status KeepCheckpoints();
   Status Cut(const Continuation& next);
-  StatusOr<Segment> MakeNewest(const SegmentHeader& header);
-  Status GatherSpares();
-  bool FreeReserve();
   Status Copy(SegmentWriter& writer);
   Status Settle();
-  void Free(const Continuation& next);
-  void CutPredecessors(const Continuation& next);
-  Status CutShort(SegmentFile& segment, uint64_t end);
-  void KeepBooks(const Continuation& next);
-  void Warn(const std::string& line) const {
-    if (options_.log != nullptr) options_.log->Log(LogLevel::kWarning, line);
-  }
 
   JournalStart& start() { return opened_.start; }
   bool fresh() const { return !view_.layout.has_chain(); }  // no segment was ever published
@@ -110,6 +88,7 @@ class Opening {
   StoreView view_;
   CheckpointChoice checkpoint_;  // Points into view_.
   ReplayOutcome outcome_;
+  std::optional<PredecessorFiles> files_;  // Borrows view_.
   OpenedStore opened_;
 };
 
@@ -152,19 +131,18 @@ Status Opening::Decide(ReplayScope scope) {
   if (!predecessor_locks_.empty() && predecessor_locks_.begin()->second->read_depth() > 1) {
     evidence.TraceAside();
   }
-  ASSIGN_OR_RETURN(
-      checkpoint_,
-      LoadNewestCheckpoint(storage_, view_.layout, evidence.links(), machines_,
-                           {.ignore = options_.ignore_checkpoints, .log = options_.log}));
+  ASSIGN_OR_RETURN(checkpoint_, LoadNewestCheckpoint(
+                                    storage_, view_.layout, evidence.links(), machines_,
+                                    {.ignore = options_.ignore_checkpoints, .log = options_.log}));
   StatusOr<Evidence> gathered = evidence.Finish();
   if (gathered.status().code() == StatusCode::kNotFound) {
     return Changing(storage_, gathered.status());  // while nobody has the lock
   }
   ASSIGN_OR_RETURN(view_.evidence, std::move(gathered));
-  ASSIGN_OR_RETURN(outcome_, Replay(storage_, view_.layout, *view_.evidence, machines_,
-                                    {.scope = scope,
-                                     .from = checkpoint_.from(),
-                                     .progress = options_.progress}));
+  ASSIGN_OR_RETURN(
+      outcome_,
+      Replay(storage_, view_.layout, *view_.evidence, machines_,
+             {.scope = scope, .from = checkpoint_.from(), .progress = options_.progress}));
   return absl::OkStatus();
 }
 
@@ -276,7 +254,8 @@ Status Opening::KeepCheckpoints() {
 
 // Everything that counts from now on, in one segment under another name; its rename is the cut.
 Status Opening::Cut(const Continuation& next) {
-  RETURN_IF_ERROR(GatherSpares());
+  files_.emplace(storage_, view_, options_.segment_bytes, options_.log);
+  RETURN_IF_ERROR(files_->GatherSpares(predecessor_locks_));
   const StoreIdentity& identity = start().identity;
   start().life_counter = 1;
   const SegmentHeader header{
@@ -288,7 +267,8 @@ Status Opening::Cut(const Continuation& next) {
       .segment_bytes = next.segment_bytes,
       .epoch = identity.epoch,
       .created_ns = absl::ToUnixNanos(clock_.WallNow())};
-  ASSIGN_OR_RETURN(start().active, MakeNewest(header));
+  ASSIGN_OR_RETURN(start().active, files_->MakeNewest(header));
+  start().spares = files_->spares();
 
   const Lsn last = outcome_.last;
   start().oldest = fresh() ? next.segment : view_.layout.oldest;
@@ -318,66 +298,6 @@ Status Opening::Cut(const Continuation& next) {
   return PublishSegment(storage_, start().active);
 }
 
-// From a spare file where there is one: on a full disk that is the room there is.
-StatusOr<Segment> Opening::MakeNewest(const SegmentHeader& header) {
-  std::vector<SegmentId>& spares = start().spares;
-  if (!spares.empty() && header.segment_bytes == options_.segment_bytes) {
-    const SegmentId spare = spares.back();
-    spares.pop_back();
-    return RecycleSegment(storage_, spare, header);
-  }
-  StatusOr<Segment> prepared = PrepareSegment(storage_, header);
-  if (DetailOf(prepared.status()) == Detail::kDiskFull && FreeReserve()) {
-    prepared = PrepareSegment(storage_, header);
-  }
-  return prepared;
-}
-
-// What the predecessor made ahead and never wrote to, and what it retired, is nobody's. As much of
-// it as the journal keeps anyway becomes spare files: they need no space, and no zeros.
-Status Opening::GatherSpares() {
-  std::vector<SegmentId>& spares = start().spares;
-  for (const std::string& name : view_.layout.names.spares) {
-    const SegmentId id = ParseSpareFileName(name);  // none: cut short while it was made
-    bool keep = false;
-    if (id && spares.size() < kSparesMax) {
-      ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                       storage_.OpenFile(name, OpenMode::kReadOnly));
-      ASSIGN_OR_RETURN(const uint64_t size, file->Size());
-      keep = size == options_.segment_bytes;
-    }
-    if (keep) {
-      spares.push_back(id);
-    } else {
-      RETURN_IF_ERROR(storage_.Remove(name));
-    }
-  }
-  const size_t before = spares.size();
-  for (const SegmentFile& file : view_.layout.segments) {
-    if (spares.size() == kSparesMax) break;
-    if (file.state != SegmentState::kVoid || file.file_bytes != options_.segment_bytes) continue;
-    const TracedSegment* traced = view_.evidence->Traced(file.id);
-    const bool touched = traced != nullptr && traced->trace.stamped_end != 0;
-    if (touched || std::find(spares.begin(), spares.end(), file.id) != spares.end()) continue;
-    predecessor_locks_.erase(file.id);  // nothing is in flight: it was to be had
-    RETURN_IF_ERROR(storage_.Rename(file.name(), SpareFileName(file.id)));
-    spares.push_back(file.id);
-  }
-  // A name that could come back may not be a segment by then.
-  return spares.size() > before ? storage_.SyncFolder(kJournalFolder) : absl::OkStatus();
-}
-
-// Segments that the predecessor made ahead, or that are dead: no batch that is taken stands in one.
-bool Opening::FreeReserve() {
-  bool freed = false;
-  for (const SegmentId spare : start().spares) freed |= storage_.Remove(SpareFileName(spare)).ok();
-  start().spares.clear();
-  for (const SegmentFile& file : view_.layout.segments) {
-    if (file.state != SegmentState::kChain) freed |= storage_.Remove(file.name()).ok();
-  }
-  return freed;
-}
-
 // The window in doubt, under the same LSNs at its new place; that is where it is applied.
 Status Opening::Copy(SegmentWriter& writer) {
   if (fresh()) return absl::OkStatus();
@@ -404,79 +324,6 @@ Status Opening::Settle() {
                               .engine_ns = absl::ToInt64Nanoseconds(start().engine_time)});
 }
 
-// What no chain will ever reach again is removed, and the predecessor ends where its records do: a
-// crash loop must not eat the disk. Failing here costs space, nothing else.
-void Opening::Free(const Continuation& next) {
-  for (const SegmentFile& file : view_.layout.segments) {
-    const bool kept = file.state == SegmentState::kChain && file.id < next.segment;
-    if (kept || file.id == next.segment) continue;
-    const bool keep = file.state == SegmentState::kRetired && IsRestated(view_.layout);
-    const Status removed =
-        keep ? storage_.Rename(file.name(), QuarantineName(view_.layout.names, file.name()))
-             : storage_.Remove(file.name());
-    if (!removed.ok() && removed.code() != StatusCode::kNotFound) {
-      Warn(fmt::format("{}: not needed any more, but: {}", file.name(), Message(removed)));
-    }
-  }
-  CutPredecessors(next);
-  KeepBooks(next);
-}
-
-// The segments that an open closed, this one's predecessor and those that an open which was cut
-// short left as they were.
-void Opening::CutPredecessors(const Continuation& next) {
-  StoreLayout& layout = view_.layout;
-  for (size_t i = layout.chain_begin; i < layout.chain_end; ++i) {
-    SegmentFile& file = layout.segments[i];
-    if (file.id >= next.segment) return;
-    const bool newest = file.id == next.previous;
-    if (!newest && layout.segments[i + 1].link->reason != LinkReason::kOpen) continue;
-    const uint64_t end = AlignUp(newest ? next.previous_end : RecordedEnd(layout, i), kBlockBytes);
-    if (file.file_bytes <= end) continue;
-    if (const Status cut = CutShort(file, end); !cut.ok()) {
-      Warn(fmt::format("{}: not cut short: {}", file.name(), Message(cut)));
-    }
-  }
-}
-
-Status Opening::CutShort(SegmentFile& segment, uint64_t end) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                   storage_.OpenFile(segment.name(), OpenMode::kReadWrite));
-  uint64_t stamped_end = 0;
-  if (const TracedSegment* traced = view_.evidence->Traced(segment.id); traced != nullptr) {
-    stamped_end = traced->trace.stamped_end;
-  } else {
-    ReadWindow window;
-    RETURN_IF_ERROR(window.Open(*file));
-    ASSIGN_OR_RETURN(const SegmentTrace trace,
-                     TraceSegment(window, segment.life, segment.segment_bytes));
-    stamped_end = trace.stamped_end;
-  }
-  end = std::max(end, stamped_end);
-  if (segment.file_bytes <= end) return absl::OkStatus();
-  RETURN_IF_ERROR(file->Truncate(end));
-  segment.file_bytes = end;
-  return file->SyncData();
-}
-
-// The chain before the new segment, as the journal takes it over.
-void Opening::KeepBooks(const Continuation& next) {
-  const StoreLayout& layout = view_.layout;
-  for (size_t i = layout.chain_begin; i < layout.chain_end; ++i) {
-    const SegmentFile& file = layout.segments[i];
-    if (file.id >= next.segment) break;
-    SealedSegment sealed{
-        .segment = file.id, .last = {}, .file_bytes = file.file_bytes, .end = next.previous_end};
-    if (file.id == next.previous) {
-      sealed.last = next.previous_last;
-    } else {
-      sealed.last = layout.segments[i + 1].link->previous_last_lsn;
-      sealed.end = RecordedEnd(layout, i);
-    }
-    start().sealed.push_back(sealed);
-  }
-}
-
 Status OutOfMemory(const Storage& storage) {
   return Exhausted(Detail::kLimit, "{}: not enough memory to recover; nothing was dropped",
                    storage.display_path());
@@ -494,10 +341,10 @@ StatusOr<std::optional<ReadStore>> ReadOnce(Storage& storage, const StateMachine
   read.identity.epoch = layout.epoch;
   if (!view.evidence.has_value()) return read;  // begun, and nothing was ever written
 
-  ASSIGN_OR_RETURN(const CheckpointChoice checkpoint,
-                   LoadNewestCheckpoint(storage, layout, *view.evidence, machines,
-                                        {.ignore = options.ignore_checkpoints,
-                                         .log = options.log}));
+  ASSIGN_OR_RETURN(
+      const CheckpointChoice checkpoint,
+      LoadNewestCheckpoint(storage, layout, *view.evidence, machines,
+                           {.ignore = options.ignore_checkpoints, .log = options.log}));
   std::optional<ChainDamage> damage;
   const StatusOr<ReplayOutcome> outcome =
       Replay(storage, layout, *view.evidence, machines,

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "bench/child_process.h"
 #include "bench/cycle_maker.h"
+#include "bench/engine_subject.h"
 #include "bench/progress.h"
 #include "bench/recovery_workload.h"
 #include "bench/samples.h"
@@ -29,18 +29,13 @@ constexpr uint64_t kFreeBytesMin = uint64_t{2} << 30;  // the flow ends early wh
 
 double SecondsSince(int64_t begin) { return static_cast<double>(NowNanos() - begin) * 1e-9; }
 
-void Remove(const std::string& directory) {
-  std::error_code ignored;  // What is left is refused by the open, which then tells.
-  std::filesystem::remove_all(directory, ignored);
-}
-
 // One engine and the flow on it.
 class FlowStore {
  public:
   static StatusOr<std::unique_ptr<FlowStore>> Open(const BacklogOptions& options,
                                                    const std::string& name) {
     const std::string directory = options.directory + "/" + name;
-    Remove(directory);
+    RemoveStore(directory);
     ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                      Engine::Open({.directory = directory,
                                    .io = options.io,
@@ -96,19 +91,12 @@ class FlowStore {
   Status Close() {
     RETURN_IF_ERROR(engine_->Close());
     engine_.reset();
-    Remove(directory_);
+    RemoveStore(directory_);
     return absl::OkStatus();
   }
 
  private:
-  Commit RunOne() {
-    const Cycle cycle = cycles_.Next();
-    return engine_->Transact([&cycle](Transaction& change) {
-      change.PutDelivery(cycle.put);
-      change.RemoveDelivery(cycle.remove_id, Reason::kAcked);
-      change.WriteOffset(cycle.offset, cycle.next);
-    });
-  }
+  Commit RunOne() { return RunCycle(*engine_, cycles_.Next()); }
 
   std::unique_ptr<Engine> engine_;
   const std::string directory_;
@@ -206,20 +194,16 @@ uint64_t BacklogExpected(const BacklogOptions& options) { return options.pending
 
 StatusOr<BacklogReport> RunBacklogBench(const BacklogOptions& options) {
   if (options.pending == 0) return Invalid("no pending deliveries: give --pending 1 or more");
-  const uint64_t needed = BytesNeeded(options);
-  ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(options.directory));
-  if (free < needed) {
-    return Exhausted(Detail::kDiskFull,
-                     "{}: {} MB are free, and {} pending deliveries with events of {} B and their "
-                     "flow may take {} MB; give another --dir or fewer --pending",
-                     options.directory, free / 1'000'000, options.pending, options.event_bytes,
-                     needed / 1'000'000);
-  }
+  RETURN_IF_ERROR(
+      CheckFreeBytes(options.directory, BytesNeeded(options),
+                     fmt::format("{} pending deliveries with events of {} B and their flow",
+                                 options.pending, options.event_bytes),
+                     "--pending"));
   Progress progress(3 * options.turns + 1);
   StatusOr<BacklogReport> report =
       InChild<BacklogReport>([&] { return Measure(options, progress); });
-  Remove(options.directory + "/backlog");
-  Remove(options.directory + "/backlog-small");
+  RemoveStore(options.directory + "/backlog");
+  RemoveStore(options.directory + "/backlog-small");
   return report;
 }
 

@@ -1,16 +1,11 @@
 #include "bench/engine_subject.h"
 
-#include <filesystem>
 #include <utility>
+
+#include "bench/store_files.h"
 
 namespace holdfast::bench {
 namespace {
-
-void RemoveStore(const std::string& directory) {
-  std::error_code
-      ignored;  // What is left is overwritten or refused by the next open, which then tells.
-  if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
-}
 
 class EngineSubject final : public Subject {
  public:
@@ -18,16 +13,10 @@ class EngineSubject final : public Subject {
       : engine_(std::move(engine)), directory_(std::move(directory)) {}
   ~EngineSubject() override {
     engine_.reset();
-    RemoveStore(directory_);
+    if (!directory_.empty()) RemoveStore(directory_);
   }
 
-  Commit Run(const Cycle& cycle) override {
-    return engine_->Transact([&cycle](Transaction& change) {
-      change.PutDelivery(cycle.put);
-      change.RemoveDelivery(cycle.remove_id, Reason::kAcked);
-      change.WriteOffset(cycle.offset, cycle.next);
-    });
-  }
+  Commit Run(const Cycle& cycle) override { return RunCycle(*engine_, cycle); }
   SubjectCounters counters() override {
     const EngineStats stats = engine_->stats();
     return {.written_bytes = stats.written_bytes, .flushes = stats.flushes + stats.durable_writes};
@@ -46,9 +35,17 @@ class EngineSubject final : public Subject {
 
 }  // namespace
 
+Commit RunCycle(Engine& engine, const Cycle& cycle) {
+  return engine.Transact([&cycle](Transaction& change) {
+    change.PutDelivery(cycle.put);
+    if (!cycle.remove_id.empty()) change.RemoveDelivery(cycle.remove_id, Reason::kAcked);
+    change.WriteOffset(cycle.offset, cycle.next);
+  });
+}
+
 StatusOr<std::unique_ptr<Subject>> OpenEngineSubject(const EngineOptions& options) {
   const std::string directory = options.backend == Backend::kJournal ? options.directory : "";
-  RemoveStore(directory);
+  if (!directory.empty()) RemoveStore(directory);
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::Open(options));
   return std::make_unique<EngineSubject>(std::move(engine), directory);
 }

@@ -10,6 +10,9 @@
 
 namespace holdfast::bench {
 
+// One cycle, as one transaction. A cycle without an earlier delivery removes none.
+Commit RunCycle(Engine& engine, const Cycle& cycle);
+
 // Opens an Engine with `options`; a directory in it is removed first, and again when the subject
 // ends.
 StatusOr<std::unique_ptr<Subject>> OpenEngineSubject(const EngineOptions& options);

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "bench/child_process.h"
+#include "bench/cycle_maker.h"
 #include "bench/progress.h"
 #include "bench/stopwatch.h"
-#include "bench/cycle_maker.h"
+#include "bench/store_files.h"
 #include "holdfast/engine.h"
 #include "journal/base/json.h"
 #include "journal/base/seeded_rng.h"
@@ -103,14 +103,13 @@ double Megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
 
 StatusOr<PendingReport> RunPendingBench(const PendingOptions& options) {
   const std::string store = StoreOptions(options).directory;
-  std::error_code ignored;  // What is left is refused by the open, which then tells.
-  std::filesystem::remove_all(store, ignored);
+  RemoveStore(store);
   Progress progress(2);
   progress.Step("putting the deliveries");
   ASSIGN_OR_RETURN(const Written written, InChild<Written>([&] { return PutAll(options); }));
   progress.Step("killed; opening again and reading all of them");
   ASSIGN_OR_RETURN(const Read read, InChild<Read>([&] { return ReadAll(options); }));
-  std::filesystem::remove_all(store, ignored);
+  RemoveStore(store);
   return PendingReport{.put_seconds = written.seconds,
                        .writer_resident = written.resident,
                        .open_seconds = read.open_seconds,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "bench/child_process.h"
@@ -71,14 +70,9 @@ StatusOr<Opened> OpenAndRead(const RecoveryKind& kind, const RecoverySetup& setu
   return opened;
 }
 
-void Remove(const std::string& directory) {
-  std::error_code ignored;  // What is left is overwritten or refused by the next open, which tells.
-  std::filesystem::remove_all(directory, ignored);
-}
-
 StatusOr<RecoverySample> Measure(const RecoveryKind& kind, const RecoverySetup& setup,
                                  const RecoveryPlan& plan, bool raw, Progress& progress) {
-  Remove(setup.directory);
+  RemoveStore(setup.directory);
   progress.Step(kind.name + ": filling");
   ASSIGN_OR_RETURN(const Filled filled,
                    InChild<Filled>([&] { return Fill(kind, setup, plan, progress); }));
@@ -101,7 +95,7 @@ StatusOr<RecoverySample> Measure(const RecoveryKind& kind, const RecoverySetup& 
     ASSIGN_OR_RETURN(sample.raw_one, ReadRaw(setup.directory, 1));
     ASSIGN_OR_RETURN(sample.raw_four, ReadRaw(setup.directory, 4));
   }
-  Remove(setup.directory);
+  RemoveStore(setup.directory);
   return sample;
 }
 
@@ -126,16 +120,9 @@ Status CheckOptions(const RecoveryOptions& options) {
     return Invalid("events of {} B: give --event-bytes {} or more", plan.event_bytes,
                    kEventBytesMin);
   }
-  const uint64_t needed = RecoveryBytesNeeded(plan);
-  ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(options.directory));
-  if (free < needed) {
-    return Exhausted(Detail::kDiskFull,
-                     "{}: {} MB are free, and {} cycles with events of {} B may take {} MB; give "
-                     "another --dir or fewer --cycles",
-                     options.directory, free / 1'000'000, plan.cycles, plan.event_bytes,
-                     needed / 1'000'000);
-  }
-  return absl::OkStatus();
+  return CheckFreeBytes(options.directory, RecoveryBytesNeeded(plan),
+                        fmt::format("{} cycles with events of {} B", plan.cycles, plan.event_bytes),
+                        "--cycles");
 }
 
 }  // namespace

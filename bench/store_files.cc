@@ -139,4 +139,18 @@ StatusOr<uint64_t> FreeBytes(const std::string& directory) {
   return uint64_t{info.f_bavail} * info.f_frsize;
 }
 
+void RemoveStore(const std::string& directory) {
+  std::error_code ignored;  // as promised: the next open tells
+  std::filesystem::remove_all(directory, ignored);
+}
+
+Status CheckFreeBytes(const std::string& directory, uint64_t needed, const std::string& what,
+                      const std::string& option) {
+  ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(directory));
+  if (free >= needed) return absl::OkStatus();
+  return Exhausted(Detail::kDiskFull,
+                   "{}: {} MB are free, and {} may take {} MB; give another --dir or fewer {}",
+                   directory, free / 1'000'000, what, needed / 1'000'000, option);
+}
+
 }  // namespace holdfast::bench

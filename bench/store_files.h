@@ -30,6 +30,14 @@ struct RawRead {
 };
 StatusOr<RawRead> ReadRaw(const std::string& directory, int depth);
 
+// Removes `directory` and everything below it. What is left is overwritten or refused by the next
+// open, which then tells.
+void RemoveStore(const std::string& directory);
+
+// Whether `needed` bytes are free there for `what`, which `option` makes smaller.
+// Errors: kResourceExhausted  kDiskFull: they are not; the message says what to do
+Status CheckFreeBytes(const std::string& directory, uint64_t needed, const std::string& what,
+                      const std::string& option);
 // Bytes that an unprivileged process may still use there.
 StatusOr<uint64_t> FreeBytes(const std::string& directory);
 

@@ -1,3 +1,4 @@
+#include "bench/engine_subject.h"
 #include "bench/peers/recovery_store.h"
 #include "holdfast/engine.h"
 
@@ -8,15 +9,7 @@ class HoldfastStore final : public RecoveryStore {
  public:
   explicit HoldfastStore(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
-  Status Run(const Cycle& cycle) override {
-    return engine_
-        ->Transact([&cycle](Transaction& change) {
-          change.PutDelivery(cycle.put);
-          if (!cycle.remove_id.empty()) change.RemoveDelivery(cycle.remove_id, Reason::kAcked);
-          change.WriteOffset(cycle.offset, cycle.next);
-        })
-        .refused();
-  }
+  Status Run(const Cycle& cycle) override { return RunCycle(*engine_, cycle).refused(); }
   Status Confirm() override { return engine_->Flush(); }
   Status ReadAll(const Visit& visit) override {
     return engine_->deliveries().Iterate([&visit](const StoredDelivery& stored) {

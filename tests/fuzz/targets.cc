@@ -55,8 +55,8 @@ std::vector<std::string> SegmentHeaderCorpus() {
 std::vector<std::string> CheckpointCorpus() {
   const CheckpointKey key{.salt = 11, .from = Lsn(42)};
   std::string block;
-  (void)AppendCheckpointBlock(0, 5, std::string(300, 'e'), key, block);
-  (void)AppendCheckpointBlock(1, 5, "entries", key, block);
+  (void)AppendCheckpointBlock(0, 5, std::string(300, 'e'), key, block);  // only its bytes count
+  (void)AppendCheckpointBlock(1, 5, "entries", key, block);  // only its bytes count
   return {Text(EncodeCheckpointHeader({.from = key.from, .epoch = Epoch(1)}, key)),
           Text(EncodeCheckpointFooter({.from = key.from,
                                        .through = Lsn(50),

@@ -12,9 +12,9 @@ namespace {
 
 TEST(CommitWaitersTest, ReleaseCountsTheCallersOfItsGroupsOnly) {
   CommitWaiters waiters;
-  (void)waiters.Enter(1);
-  (void)waiters.Enter(1);
-  (void)waiters.Enter(2);
+  (void)waiters.Enter(1);  // nobody sleeps on the ticket
+  (void)waiters.Enter(1);  // nobody sleeps on the ticket
+  (void)waiters.Enter(2);  // nobody sleeps on the ticket
   EXPECT_EQ(waiters.waiting(), 3u);
   EXPECT_EQ(waiters.Release(1, 2), 2u);
   EXPECT_EQ(waiters.waiting(), 1u);
@@ -38,8 +38,8 @@ TEST(CommitWaitersTest, WhoWokeUpInVainIsCountedOnce) {
 TEST(CommitWaitersTest, AnOfferGoesToTheOldestGroupThatHasACaller) {
   CommitWaiters waiters;
   EXPECT_FALSE(waiters.Offer(1, 100));
-  (void)waiters.Enter(7);
-  (void)waiters.Enter(9);
+  (void)waiters.Enter(7);  // likewise
+  (void)waiters.Enter(9);  // likewise
   EXPECT_TRUE(waiters.Offer(1, 100));
   EXPECT_EQ(waiters.TakeWakes().one, uint64_t{1} << 7);
 }

@@ -157,10 +157,10 @@ TEST_F(SegmentSetTest, AnAttemptUnderWayIsWaitedForWhenRoomGetsShort) {
 TEST_F(SegmentSetTest, FilesAreKeptUntilTheyAreLetGo) {
   MakeNext();
   Rotate();
-  (void)set_->FileOf(SegmentId(1));
+  (void)set_->FileOf(SegmentId(1));  // dies if it is gone
   set_->ReleaseBelow(SegmentId(2));
-  (void)set_->FileOf(SegmentId(2));
-  EXPECT_DEATH((void)set_->FileOf(SegmentId(1)), "let go");
+  (void)set_->FileOf(SegmentId(2));  // likewise
+  EXPECT_DEATH((void)set_->FileOf(SegmentId(1)), "let go");  // it ends there
 }
 
 TEST_F(SegmentSetTest, ASealedSegmentIsBookedWithItsEndAndItsLastRecord) {

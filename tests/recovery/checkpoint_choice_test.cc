@@ -35,7 +35,7 @@ TEST_F(CheckpointChoiceTest, TheNewestIsLoaded) {
 
 // Deciding twice must not leave what the first look loaded.
 TEST_F(CheckpointChoiceTest, MachinesAreResetBefore) {
-  (void)Choose();
+  (void)Choose();  // it only has to load
   const CheckpointChoice choice = Choose({.ignore = true});
   EXPECT_EQ(choice.from(), Lsn());
   EXPECT_TRUE(choice.bad.empty() && choice.outdated.empty());

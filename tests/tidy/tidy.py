@@ -211,7 +211,7 @@ def check_names(tree):
 
 
 def check_dropped_results(tree):
-    for path in tree.sources(*PRODUCT):
+    for path in tree.sources():
         lines = tree.text(path).splitlines()
         for number, line in enumerate(lines, 1):
             if not re.search(r"\(void\)\s*(?!sizeof)[\w:.>*-]+\(", line):

@@ -149,7 +149,7 @@ TEST(CheckpointHeaderTest, ABlockComesBackCompressedOrNot) {
 TEST(CheckpointHeaderTest, NoByteOfABlockMayFlip) {
   for (const bool random : {false, true}) {
     std::string bytes, scratch;
-    (void)AppendCheckpointBlock(7, 5, Entries(101, random), kKey, bytes);
+    (void)AppendCheckpointBlock(7, 5, Entries(101, random), kKey, bytes);  // for its bytes
     for (char& byte : bytes) {
       byte ^= 0x04;
       const StatusOr<CheckpointBlock> block = DecodeCheckpointBlockHeader(AsBytes(bytes));

@@ -70,9 +70,10 @@ TEST(PowerCutTest, ALyingDeviceNeverMakesWrongData) {
               run.witness(), {.begun = moment.expect.begun}, 0, after, {.cut_again = false});
           opened += outcome.opened.ok();
           // Told at the open, or where a checkpoint spared the journal before it, by the read.
-          // (Two names of one file, which only such a device leaves, look locked.)
-          const bool told =
-              !outcome.opened.ok() || outcome.complaint.starts_with("read: DATA_LOSS");
+          // Two names of one file, which only such a device leaves, look locked.
+          const bool told = outcome.opened.code() == absl::StatusCode::kDataLoss ||
+                            DetailOf(outcome.opened) == Detail::kLocked ||
+                            outcome.complaint.starts_with("read: DATA_LOSS");
           return told ? "" : outcome.complaint;
         });
     if (!fine) return;

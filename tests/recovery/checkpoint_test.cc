@@ -98,7 +98,8 @@ TEST(CheckpointTest, ItStopsWhenItIsToldTo) {
 // Proves: G1 G7
 TEST(CheckpointTest, ACrashAnywhereLosesNothing) {
   size_t states = 0, with_newer = 0;
-  for (const uint64_t seed : Seeds(3)) {
+  const std::vector<uint64_t> seeds = Seeds(3);
+  for (const uint64_t seed : seeds) {
     Boot boot{SimDisk(), seed};
     boot.store().AppendSynced({1, 2});
     ASSERT_OK(TakeCheckpoint(boot));
@@ -148,7 +149,7 @@ TEST(CheckpointTest, ACrashAnywhereLosesNothing) {
       }
     }
   }
-  EXPECT_GT(states, 60u);
+  EXPECT_GT(states, seeds.size() < 3 ? 60u : 300u);
   EXPECT_GT(with_newer, 5u);
 }
 

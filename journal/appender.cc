@@ -104,7 +104,12 @@ Status Appender::AwaitSegments(Claim claim, bool rotating) {
     committer_.mu().AssertHeld();
     return MayUse(claim, rotating) || !segments.shortage().ok() || committer_.stopping();
   };
-  if (!known()) committer_.DriveUntil(known);
+  if (!known()) {
+    const absl::Duration began = parts_.clock.Now();
+    committer_.DriveUntil(known);
+    ++segment_waits_;
+    segment_wait_time_ += parts_.clock.Now() - began;
+  }
   if (MayUse(claim, rotating) || segments.shortage().ok()) return absl::OkStatus();
   return Exhausted(Detail::kDiskFull, "no room for the next segment: {}",
                    Message(segments.shortage()));

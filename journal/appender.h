@@ -35,6 +35,13 @@ class Appender {
   // See RecordSink.
   Status Reserve(uint64_t batch_bytes, Claim claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   Lsn Append(const BatchDraft& draft) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  // How often a batch waited for the next segment, and for how long in all.
+  uint64_t segment_waits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) {
+    return segment_waits_;
+  }
+  absl::Duration segment_wait_time() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) {
+    return segment_wait_time_;
+  }
 
  private:
   bool HasRoom(uint64_t batch_bytes, Claim claim) const
@@ -48,6 +55,8 @@ class Appender {
   const AppenderOptions options_;
   GroupCommitter& committer_;  // Borrowed, as all in parts_.
   AppenderParts parts_;        // `next` moves on with each append
+  uint64_t segment_waits_ ABSL_GUARDED_BY(committer_.mu()) = 0;
+  absl::Duration segment_wait_time_ ABSL_GUARDED_BY(committer_.mu());
 };
 
 }  // namespace holdfast

@@ -157,12 +157,24 @@ class RunningJournal final : public Journal {
 
   Status GiveUpReserve() override { return upkeep_.GiveUpReserve(); }
 
+  void SetSpaceLimit(SpaceLimit* limit) override {
+    MutexLock lock(committer_.mu());
+    upkeep_.AssertHeld();
+    upkeep_.SetSpaceLimit(limit);
+  }
+  void Recheck() override {
+    MutexLock lock(committer_.mu());
+    upkeep_.AssertHeld();
+    upkeep_.Recheck();
+  }
+
   EngineClock& engine_clock() override { return engine_clock_; }
 
   JournalStats stats() override {
     MutexLock lock(committer_.mu());
     const CommitPositions& positions = committer_.queue().positions();
     const CommitCounts& counts = committer_.counts();
+    appender_.AssertHeld();
     return {.appended = positions.appended,
             .written = positions.written,
             .synced = positions.synced,
@@ -174,6 +186,8 @@ class RunningJournal final : public Journal {
             .durable_writes = counts.durable_writes,
             .flushes = counts.flushes,
             .segments = committer_.segments().made(),
+            .segment_waits = appender_.segment_waits(),
+            .segment_wait_time = appender_.segment_wait_time(),
             .poisoned = committer_.poisoned()};
   }
 

@@ -15,6 +15,7 @@
 #include "journal/record_sink.h"
 #include "journal/segment.h"
 #include "journal/segment_ledger.h"
+#include "journal/space_limit.h"
 #include "journal/state_machine.h"
 
 namespace holdfast {
@@ -52,6 +53,8 @@ struct JournalStats {
   uint64_t records = 0, batches = 0, groups = 0;
   uint64_t record_bytes = 0, written_bytes = 0;
   uint64_t durable_writes = 0, flushes = 0, segments = 0;
+  uint64_t segment_waits = 0;
+  absl::Duration segment_wait_time;
   bool poisoned = false;
 };
 
@@ -98,6 +101,12 @@ class Journal : public RecordSink {
   // Errors: kResourceExhausted  kDiskFull: none can be spared now
   //         kUnavailable        poisoned, or the file could not be removed
   virtual Status GiveUpReserve() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+
+  // From now on no segment file is made beyond `limit` (null: none), but for compaction: batches
+  // that need one wait. Only with threads. The limit is borrowed until another is set.
+  virtual void SetSpaceLimit(SpaceLimit* limit) ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
+  // The limit may answer differently now.
+  virtual void Recheck() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
   virtual EngineClock& engine_clock() = 0;
   virtual JournalStats stats() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;

@@ -54,9 +54,11 @@ void SegmentSet::OnRetired(Fate fate) {
   CHECK(segment < writing_.front()->header.segment);
   sealed_.PopOldest();
   if (fate == Fate::kSpare) spares_.push_back(segment);
+  last_fate_ = fate;
 }
 
-bool SegmentSet::WantsAsSpare() const {
+bool SegmentSet::WantsAsSpare(bool over_limit) const {
+  if (over_limit && last_fate_ == Fate::kSpare) return false;
   const size_t missing = wanted() - std::min(wanted(), prepared_.size());
   const SealedSegment& oldest = sealed_.oldest();
   const bool name_taken =

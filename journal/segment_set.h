@@ -55,8 +55,9 @@ class SegmentSet {
   // The oldest one left the chain; its file was removed, or renamed to the spare name.
   enum class Fate { kRemoved, kSpare };
   void OnRetired(Fate fate);
-  // Whether the file of the oldest sealed one should be used again.
-  bool WantsAsSpare() const;
+  // Whether the file of the oldest sealed one should be used again. Where the files take more than
+  // they may (`over_limit`), at most every second: so writers go on, and the disk shrinks.
+  bool WantsAsSpare(bool over_limit) const;
   // Files of every kind, those in the making not.
   uint64_t disk_bytes() const;
 
@@ -67,6 +68,11 @@ class SegmentSet {
   // soon will. After a full disk: from spare files at once, otherwise not before somebody needs one
   // and the interval is over.
   bool WantsNext(absl::Duration now) const;
+  // What the files would take then, unless a spare one is used again.
+  uint64_t disk_bytes_with_next() const { return disk_bytes() + options_.segment_bytes; }
+  // Whether a file beyond the limit of space may have to be made: for compaction, which ends the
+  // excess. Everybody else waits.
+  bool lacks_for_compaction() const { return prepared_.size() < 2; }
   void OnNeeded() { needed_ = true; }
   bool needed() const { return needed_ && !shortage_.ok(); }
   // Errors: an attempt to make one ran into a full disk, and the reserve is not whole again
@@ -109,6 +115,7 @@ class SegmentSet {
   std::deque<std::unique_ptr<Segment>> prepared_;
   SegmentLedger sealed_;
   std::deque<SegmentId> spares_;
+  Fate last_fate_ = Fate::kRemoved;  // of a retired file
   uint64_t end_;
   uint64_t life_counter_;
   SegmentId last_id_;  // active or prepared, or being made

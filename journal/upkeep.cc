@@ -84,7 +84,7 @@ void Upkeep::Stop() {
 
 Upkeep::Duty Upkeep::NextDuty(absl::Duration now) const {
   if (committer_.poisoned()) return Duty::kNone;
-  if (!making_ && committer_.segments().WantsNext(now)) return Duty::kSegment;
+  if (!making_ && committer_.segments().WantsNext(now) && MayMakeSegment()) return Duty::kSegment;
   if (marking_) return Duty::kNone;
   const CommitPositions& positions = committer_.queue().positions();
   if (positions.end_segment > marked_.end_segment) return Duty::kMark;
@@ -94,6 +94,17 @@ Upkeep::Duty Upkeep::NextDuty(absl::Duration now) const {
   }
   const absl::Duration told = std::max(last_beat_, committer_.last_group_at());
   return positions.appended && now >= told + kHeartbeat ? Duty::kHeartbeat : Duty::kNone;
+}
+
+bool Upkeep::MayMakeSegment() const {
+  const SegmentSet& segments = committer_.segments();
+  return limit_ == nullptr || segments.spares() > 0 || segments.lacks_for_compaction() ||
+         limit_->MayTake(segments.disk_bytes_with_next());
+}
+
+void Upkeep::SetSpaceLimit(SpaceLimit* limit) {
+  limit_ = limit;
+  Recheck();
 }
 
 absl::Duration Upkeep::DueAt(absl::Duration now) const {
@@ -204,7 +215,8 @@ Status Upkeep::TakeAwayBelow(const std::function<void(SegmentId)>& retired) {
   while (!committer_.poisoned() && !segments.sealed().empty() &&
          segments.sealed().oldest().segment < below) {
     const SegmentId segment = segments.sealed().oldest().segment;
-    const bool as_spare = segments.WantsAsSpare();
+    const bool over_limit = limit_ != nullptr && !limit_->MayTake(segments.disk_bytes());
+    const bool as_spare = segments.WantsAsSpare(over_limit);
     committer_.mu().Unlock();
     const std::string name = SegmentFileName(segment);
     const Status taken = as_spare ? parts_.storage.Rename(name, SpareFileName(segment))

@@ -12,6 +12,7 @@
 #include "journal/group_committer.h"
 #include "journal/mark.h"
 #include "journal/segment.h"
+#include "journal/space_limit.h"
 
 namespace holdfast {
 
@@ -45,6 +46,9 @@ class Upkeep {
   // The segments made ahead of need are too few: has more made, or makes them now where there are
   // no threads. Releases the lock meanwhile.
   void MakeSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  // See Journal::SetSpaceLimit and Recheck.
+  void SetSpaceLimit(SpaceLimit* limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  void Recheck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) { wake_.NotifyOne(); }
   // The oldest segment that is needed: what Links and MARK say.
   SegmentId oldest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) { return oldest_; }
   // See Journal::RetireBelow. Calls `retired` without the lock as soon as MARK says durably that
@@ -65,6 +69,7 @@ class Upkeep {
   enum class Duty { kNone, kSegment, kMark, kHeartbeat };
 
   Duty NextDuty(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  bool MayMakeSegment() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   absl::Duration DueAt(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   void Perform(Duty duty) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   void MakeSegment() ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
@@ -80,6 +85,7 @@ class Upkeep {
   GroupCommitter& committer_;  // Its mutex is never held across a call of the storage.
   UpkeepParts parts_;
   const bool threads_;
+  SpaceLimit* limit_ ABSL_GUARDED_BY(committer_.mu()) = nullptr;  // none: no limit
   SegmentId oldest_ ABSL_GUARDED_BY(committer_.mu());
   CommitPositions marked_ ABSL_GUARDED_BY(committer_.mu());
   absl::Duration last_beat_ ABSL_GUARDED_BY(committer_.mu());

@@ -29,7 +29,9 @@ Housekeeper::Housekeeper(const HousekeeperOptions& options, HousekeeperParts par
       known_(start),
       checkpoint_lsn_(start.checkpoint.value()),
       checkpoint_bytes_(start.checkpoint_bytes) {
-  if (options_.threads) thread_ = std::thread([this] { Loop(); });
+  if (!options_.threads) return;
+  parts_.journal.SetSpaceLimit(this);
+  thread_ = std::thread([this] { Loop(); });
 }
 
 Housekeeper::~Housekeeper() { CHECK(!thread_.joinable()); }
@@ -40,7 +42,10 @@ void Housekeeper::Stop() {
     stop_.store(true);
     wake_.NotifyAll();
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+    parts_.journal.SetSpaceLimit(nullptr);
+  }
   MutexLock work(work_);
   if (!WorthCheckpointAtStop()) return;
   if (const Status taken = TakeCheckpoint(/*stoppable=*/false); !taken.ok()) {
@@ -50,25 +55,39 @@ void Housekeeper::Stop() {
 
 void Housekeeper::Loop() {
   while (!stop_.load()) {
+    const bool asked = refused_.exchange(false);
     bool done;
     {
       MutexLock work(work_);
-      done = DoOne();
+      const RetentionFacts facts = Gather();
+      done = DoOne(facts);
+      one_more_ = asked && !done && !retention_.MayGrow(facts);
     }
+    if (asked) parts_.journal.Recheck();
     if (!done) Pause(kPoll);
   }
+}
+
+bool Housekeeper::MayTake(uint64_t disk_bytes) {
+  parts_.journal.sequencer().AssertHeld();
+  if (disk_bytes <= DiskBound(options_.retention, parts_.live.total().bytes)) return true;
+  if (one_more_.exchange(false)) return true;
+  MutexLock lock(mu_);
+  refused_ = true;
+  wake_.NotifyAll();
+  return false;
 }
 
 void Housekeeper::Tick() {
   if (options_.threads) return;
   MutexLock work(work_);
-  for (int duties = 0; duties < kDutiesMax && DoOne(); ++duties) {
+  for (int duties = 0; duties < kDutiesMax && DoOne(Gather()); ++duties) {
   }
 }
 
 void Housekeeper::Pause(absl::Duration time) {
   MutexLock lock(mu_);
-  if (!stop_.load()) wake_.WaitFor(mu_, parts_.clock.Until(parts_.clock.Now() + time));
+  if (!stop_ && !refused_) wake_.WaitFor(mu_, parts_.clock.Until(parts_.clock.Now() + time));
 }
 
 // --- Deciding ---
@@ -101,13 +120,13 @@ RetentionFacts Housekeeper::Gather() {
 }
 
 // True: something was done, and more may be due.
-bool Housekeeper::DoOne() {
+bool Housekeeper::DoOne(const RetentionFacts& facts) {
   if (parts_.journal.poisoned()) return false;
-  const RetentionFacts facts = Gather();
   return TryRetire(facts) || TryCheckpoint(facts) || TryCompact(facts);
 }
 
 bool Housekeeper::TryRetire(const RetentionFacts& facts) {
+  if (retention_.WaitsForSync(facts)) return parts_.journal.Flush().ok();
   const SegmentId keep_from = retention_.KeepFrom(facts);
   if (!keep_from) return false;
   // What was alive in it has ended by itself meanwhile, and its file may be used again.
@@ -170,8 +189,7 @@ bool Housekeeper::TryCompact(const RetentionFacts& facts) {
     }
     return false;
   }
-  const bool in_time =
-      facts.disk_bytes <= DiskBound(options_.retention, facts.live_bytes) && !facts.short_of_space;
+  const bool in_time = retention_.MayGrow(facts) && !facts.short_of_space;
   if (options_.threads && options_.compact_bytes_per_second != 0 && in_time) {
     const uint64_t moved = compactor_.counts().read_bytes - before.read_bytes +
                            compactor_.counts().restated_bytes - before.restated_bytes;

@@ -1,6 +1,7 @@
 // Housekeeper: keeps disk and restart in bounds. It takes checkpoints, has the oldest live records
 // stated again, and retires what nobody needs. retention.h decides; this gathers the facts and does
-// the work, in a thread of its own or, without threads, in Tick().
+// the work, in a thread of its own or, without threads, in Tick(). The thread also answers for the
+// disk's bound: at it writers wait for what the thread sets free, unless it can set nothing free.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include "journal/base/mutex.h"
 #include "journal/journal.h"
 #include "journal/live_bytes.h"
+#include "journal/space_limit.h"
 #include "journal/state_machine.h"
 #include "recovery/checkpoint.h"
 #include "recovery/compactor.h"
@@ -46,12 +48,12 @@ struct HousekeeperParts {
 };
 
 // Threads: any, for Checkpoint, Compact and AddTo; one duty is done at a time.
-class Housekeeper {
+class Housekeeper final : private SpaceLimit {
  public:
   Housekeeper(const HousekeeperOptions& options, HousekeeperParts parts,
               const HousekeeperStart& start);
   // Needs: Stop() was called.
-  ~Housekeeper();
+  ~Housekeeper() override;
   Housekeeper(const Housekeeper&) = delete;
   Housekeeper& operator=(const Housekeeper&) = delete;
 
@@ -73,8 +75,10 @@ class Housekeeper {
   void AddTo(EngineStats& stats);
 
  private:
+  bool MayTake(uint64_t disk_bytes) override;
+
   RetentionFacts Gather() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_);
-  bool DoOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_);
+  bool DoOne(const RetentionFacts& facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_);
   bool TryRetire(const RetentionFacts& facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_);
   bool TryCheckpoint(const RetentionFacts& facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_);
   bool TryCompact(const RetentionFacts& facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_);
@@ -98,9 +102,11 @@ class Housekeeper {
   SegmentId given_up_ ABSL_GUARDED_BY(work_);                  // cannot be stated again
   absl::Duration checkpoint_retry_at_ ABSL_GUARDED_BY(work_) = -absl::InfiniteDuration();
 
-  Mutex mu_;  // Of the wait between two duties.
+  Mutex mu_;  // Of the wait between two duties. May be taken under the sequencer.
   CondVar wake_;
-  std::atomic<bool> stop_{false};  // set under mu_; a duty under way looks without it
+  std::atomic<bool> refused_{false};   // a file beyond the bound, since the last duty
+  std::atomic<bool> one_more_{false};  // may be made beyond it: nothing can be set free
+  std::atomic<bool> stop_{false};      // set under mu_; a duty under way looks without it
 
   // For AddTo.
   std::atomic<uint64_t> checkpoints_{0}, checkpoint_lsn_{0}, checkpoint_bytes_{0},

@@ -22,7 +22,7 @@ uint64_t DiskTarget(const RetentionOptions& options, uint64_t live_bytes) {
   // A turn around the journal frees nothing before it has copied what is alive in the oldest
   // segments, while writers go on.
   return Bound(live_bytes, options.space_ratio * 5 / 6,
-               kSegmentsOverLive * options.segment_bytes - options.segment_bytes / 2);
+               (kSegmentsOverLive - 1) * options.segment_bytes);
 }
 
 bool CheckpointsAreNewest(const RetentionFacts& facts) {
@@ -49,6 +49,14 @@ SegmentId Retention::KeepFrom(const RetentionFacts& facts) const {
   return keep_from;
 }
 
+bool Retention::WaitsForSync(const RetentionFacts& facts) const {
+  if (!Pressed(facts) || facts.sealed.empty()) return false;
+  const SegmentFacts& oldest = facts.sealed.front();
+  const auto dead = dead_at_.find(oldest.id);
+  return dead != dead_at_.end() && dead->second > facts.synced &&
+         oldest.last <= facts.older_checkpoint && !Pinned(facts, oldest.id);
+}
+
 bool Retention::WantsCheckpoint(const RetentionFacts& facts) const {
   const uint64_t every = options_.checkpoint_every_bytes != 0 ? options_.checkpoint_every_bytes
                                                               : options_.segment_bytes;
@@ -57,11 +65,10 @@ bool Retention::WantsCheckpoint(const RetentionFacts& facts) const {
     return true;
   }
   // Dead segments wait for nothing else, and their room is wanted.
-  const bool pressed =
-      facts.short_of_space || facts.disk_bytes > DiskTarget(options_, facts.live_bytes);
   // On a full disk both are to have passed it before its turn comes: then nothing but S is waited
   // for.
-  return pressed && !facts.sealed.empty() && (facts.short_of_space || Dead(facts.sealed.front())) &&
+  return Pressed(facts) && !facts.sealed.empty() &&
+         (facts.short_of_space || Dead(facts.sealed.front())) &&
          !Pinned(facts, facts.sealed.front().id) &&
          facts.sealed.front().last > facts.older_checkpoint && !CheckpointsAreNewest(facts);
 }

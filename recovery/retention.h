@@ -41,7 +41,8 @@ struct RetentionFacts {
 
 // What the segment files of a store may take: max(ratio × live, live + 8 segments).
 uint64_t DiskBound(const RetentionOptions& options, uint64_t live_bytes);
-// Where compaction begins, so that the bound is kept while it works.
+// Where compaction begins: before the bound, so that writers need not wait for it, and where the
+// next file would be beyond it.
 uint64_t DiskTarget(const RetentionOptions& options, uint64_t live_bytes);
 
 // Neither of the two could be any newer: see Housekeeper::TakeCheckpoint.
@@ -60,6 +61,12 @@ class Retention {
   // Segments below this one may go: oldest first, dead durably, behind the older checkpoint, and
   // below the first pinned one. None: nothing may go.
   SegmentId KeepFrom(const RetentionFacts& facts) const;
+  // One more file keeps the bound.
+  bool MayGrow(const RetentionFacts& facts) const {
+    return facts.disk_bytes + options_.segment_bytes <= DiskBound(options_, facts.live_bytes);
+  }
+  // The oldest one could go if only S had moved on, and its room is wanted.
+  bool WaitsForSync(const RetentionFacts& facts) const;
   bool WantsCheckpoint(const RetentionFacts& facts) const;
   // The segment whose live records should be stated again now.
   std::optional<SegmentId> ToCompact(const RetentionFacts& facts) const;
@@ -68,6 +75,10 @@ class Retention {
   bool Dead(const SegmentFacts& segment) const { return dead_at_.contains(segment.id); }
   bool Pinned(const RetentionFacts& facts, SegmentId id) const {
     return facts.pinned && id >= facts.pinned;
+  }
+  // Room is wanted.
+  bool Pressed(const RetentionFacts& facts) const {
+    return facts.short_of_space || facts.disk_bytes > DiskTarget(options_, facts.live_bytes);
   }
   uint64_t DeadInFront(const RetentionFacts& facts) const;
 

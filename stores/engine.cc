@@ -220,6 +220,8 @@ EngineStats JournalEngine::stats() {
     stats.durable_writes = journal.durable_writes;
     stats.flushes = journal.flushes;
     stats.segments = journal.segments;
+    stats.segment_waits = journal.segment_waits;
+    stats.segment_wait_time = journal.segment_wait_time;
     stats.poisoned = journal.poisoned;
     housekeeper_->AddTo(stats);
   } else {

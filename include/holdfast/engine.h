@@ -29,17 +29,17 @@ struct RecoveryReport {
   bool unproven_tail =
       false;  // unclean, and nothing on disk proves where the confirmed records end
   uint64_t segments = 0;
-  uint64_t records = 0;         // replayed
-  uint64_t skipped_records = 0; // among them: of unknown types that may be skipped
-  uint64_t bytes = 0;           // read
+  uint64_t records = 0;             // replayed
+  uint64_t skipped_records = 0;     // among them: of unknown types that may be skipped
+  uint64_t bytes = 0;               // read
   uint64_t checkpoint_lsn = 0;      // replay began behind it; 0: no checkpoint was used
   uint64_t checkpoint_entries = 0;  // that it brought
   uint64_t checkpoint_bytes = 0;    // of its file
   uint64_t bad_checkpoints = 0;     // passed over; an open for writing sets them aside
-  uint64_t copied_records = 0;  // in doubt, and stated again in the new segment
-  uint64_t torn_bytes = 0;      // cut: written when the last writer died, never confirmed
-  uint64_t ignored_groups = 0;  // whole groups behind a hole; never confirmed, never replayed
-  uint64_t last_lsn = 0;        // newest record taken
+  uint64_t copied_records = 0;      // in doubt, and stated again in the new segment
+  uint64_t torn_bytes = 0;          // cut: written when the last writer died, never confirmed
+  uint64_t ignored_groups = 0;      // whole groups behind a hole; never confirmed, never replayed
+  uint64_t last_lsn = 0;            // newest record taken
   uint64_t deliveries = 0;
   uint64_t offsets = 0;
   uint64_t dead_letters = 0;
@@ -75,12 +75,16 @@ struct EngineStats {
   uint64_t durable_writes = 0;
   uint64_t flushes = 0;
   uint64_t segments = 0;
+  // How often a mutation waited for the next segment, and for how long in all: the disk was slow,
+  // or what the files take had reached disk_bytes_bound and something had to go first.
+  uint64_t segment_waits = 0;
+  absl::Duration segment_wait_time;
   // What the state rests on, and what the files take. Write amplification since Open is
   // written_bytes / (record_bytes - restated_bytes); checkpoints are counted apart.
   uint64_t live_records = 0;
   uint64_t live_bytes = 0;
   uint64_t disk_bytes = 0;        // segment files of every kind, spare ones too
-  uint64_t disk_bytes_bound = 0;  // that compaction keeps, see EngineOptions::space_ratio
+  uint64_t disk_bytes_bound = 0;  // see EngineOptions::space_ratio
   uint64_t sealed_segments = 0;
   uint64_t compacted_segments = 0;
   uint64_t restated_records = 0;

@@ -68,8 +68,8 @@ struct EngineOptions {
   uint64_t checkpoint_every_bytes = 0;
 
   // Segment files take at most max(space_ratio × live bytes, live bytes + 8 segments). To keep it,
-  // what is still live in the oldest segments is stated again at the end of the journal. Smaller
-  // means less disk and more writing. 1.5 .. 100.
+  // what is still live in the oldest segments is stated again at the end of the journal, and
+  // mutations wait where that falls behind. Smaller means less disk and more writing. 1.5 .. 100.
   double space_ratio = 3;
 
   // Most that this may read and write a second while the bound is not in danger. 0: no limit.

@@ -47,10 +47,10 @@ class SegmentSetTest : public testing::Test {
   void FillToHalf() { set_->Extend(set_->room() - kBytes / 2 + kBlockBytes); }
   void Rotate() { set_->Rotate(Lsn(10 * set_->active().header.segment.value())); }
   // As retirement does with the oldest sealed one.
-  void Retire() {
+  void Retire(bool over_limit = false) {
     set_->ReleaseBelow(set_->active().header.segment);
     const SegmentId oldest = set_->sealed().oldest().segment;
-    const bool as_spare = set_->WantsAsSpare();
+    const bool as_spare = set_->WantsAsSpare(over_limit);
     CHECK_OK(as_spare ? storage_.Rename(SegmentFileName(oldest), SpareFileName(oldest))
                       : storage_.Remove(SegmentFileName(oldest)));
     set_->OnRetired(as_spare ? SegmentSet::Fate::kSpare : SegmentSet::Fate::kRemoved);
@@ -159,7 +159,7 @@ TEST_F(SegmentSetTest, FilesAreKeptUntilTheyAreLetGo) {
   Rotate();
   (void)set_->FileOf(SegmentId(1));  // dies if it is gone
   set_->ReleaseBelow(SegmentId(2));
-  (void)set_->FileOf(SegmentId(2));  // likewise
+  (void)set_->FileOf(SegmentId(2));                          // likewise
   EXPECT_DEATH((void)set_->FileOf(SegmentId(1)), "let go");  // it ends there
 }
 
@@ -222,6 +222,32 @@ TEST_F(SegmentSetTest, NoMoreFilesAreKeptThanWillBeUsed) {
   EXPECT_EQ(set_->disk_bytes(), BytesOnDisk());
 }
 
+// Over the limit of space every second file goes: writers get one segment for two that went.
+TEST_F(SegmentSetTest, OverTheLimitEverySecondFileIsUsedAgain) {
+  FillToHalf();
+  for (int i = 0; i < 4; ++i) {
+    MakeAll();
+    Rotate();
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(set_->WantsAsSpare(/*over_limit=*/true));
+    Retire();
+    EXPECT_FALSE(set_->WantsAsSpare(/*over_limit=*/true));
+    EXPECT_TRUE(set_->WantsAsSpare(/*over_limit=*/false));
+    Retire(/*over_limit=*/true);
+  }
+}
+
+TEST_F(SegmentSetTest, CompactionGetsItsSegmentBeyondTheLimit) {
+  FillToHalf();
+  EXPECT_TRUE(set_->lacks_for_compaction());
+  MakeNext();
+  EXPECT_TRUE(set_->lacks_for_compaction());  // that one is for the next open
+  MakeNext();
+  EXPECT_FALSE(set_->lacks_for_compaction());
+  EXPECT_EQ(set_->disk_bytes_with_next(), BytesOnDisk() + kBytes);
+}
+
 // A file that is smaller than the segments of this journal (a predecessor's, cut short) is of no
 // use.
 TEST_F(SegmentSetTest, OnlyAFileOfTheRightSizeIsUsedAgain) {
@@ -234,7 +260,7 @@ TEST_F(SegmentSetTest, OnlyAFileOfTheRightSizeIsUsedAgain) {
                         .end = kFirstGroupOffset,
                         .life_counter = 1,
                         .sealed = {{.segment = SegmentId(8), .file_bytes = kBytes / 2}}});
-  EXPECT_FALSE(set.WantsAsSpare());
+  EXPECT_FALSE(set.WantsAsSpare(/*over_limit=*/false));
   EXPECT_EQ(set.disk_bytes(), kBytes / 2 + kBytes);
 }
 

@@ -127,6 +127,37 @@ TEST_F(RetentionTest, ACheckpointIsDueWhenDeadSegmentsWaitForItAndRoomIsWanted) 
   EXPECT_TRUE(retention_.WantsCheckpoint(facts));
 }
 
+// What it waits for may come late by itself: where commits are batched, or only written.
+TEST_F(RetentionTest, ASyncIsDueWhenADeadSegmentWaitsForItAndRoomIsWanted) {
+  RetentionFacts facts = FactsWith({0});
+  facts.synced = Lsn(950);
+  retention_.Observe(facts);
+  EXPECT_FALSE(retention_.WaitsForSync(facts));
+  facts.disk_bytes = 8 * kSegment;
+  EXPECT_TRUE(retention_.WaitsForSync(facts));
+  facts.older_checkpoint = Lsn(50);
+  EXPECT_FALSE(retention_.WaitsForSync(facts));
+  facts.older_checkpoint = Lsn(900);
+  facts.pinned = SegmentId(5);
+  EXPECT_FALSE(retention_.WaitsForSync(facts));
+  facts.pinned = SegmentId();
+  facts.synced = facts.appended;
+  EXPECT_FALSE(retention_.WaitsForSync(facts));
+}
+
+// Where no more file may be made, there is always something that compaction should do.
+TEST_F(RetentionTest, WhoMayNotGrowIsBeyondTheTarget) {
+  for (uint64_t live = 0; live < 64 * kSegment; live += kSegment / 4) {
+    RetentionFacts facts = FactsWith({1});
+    facts.live_bytes = live;
+    facts.disk_bytes = DiskBound(options_, live) - kSegment;
+    EXPECT_TRUE(retention_.MayGrow(facts));
+    facts.disk_bytes += 1;
+    EXPECT_FALSE(retention_.MayGrow(facts));
+    EXPECT_GT(facts.disk_bytes, DiskTarget(options_, live)) << live;
+  }
+}
+
 TEST_F(RetentionTest, CompactionBeginsAtTheTargetWithTheOldestLiveOne) {
   RetentionFacts facts = FactsWith({0, 4, 4});
   facts.live_bytes = kSegment;

@@ -250,7 +250,7 @@ def proofs(tree):
     for path in tree.sources("tests/"):
         ids = []
         for line in tree.text(path).splitlines():
-            if match := re.match(r"\s*// Proves: (.+)", line):
+            if match := re.match(r"\s*//(?:.*\.)? Proves: (.+)", line):
                 ids += re.findall(r"\b[A-Z]\d+\b", match[1])
             elif match := re.match(r"\s*(?:TYPED_)?TEST(?:_[FP])?\((\w+), (\w+)", line):
                 for name in ids:

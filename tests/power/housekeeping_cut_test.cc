@@ -83,7 +83,7 @@ class HousekeepingCutTest : public testing::Test {
 // Proves: G1, G3, G7, D2, D6
 TEST_F(HousekeepingCutTest, AtEveryOperation) {
   CrashRunOptions options = kBusy;
-  for (const uint64_t seed : Seeds(12)) {
+  for (const uint64_t seed : Seeds(4)) {
     options.seed = seed;
     CutAndCheck(options);
     if (HasFailure()) return;
@@ -118,7 +118,7 @@ TEST_F(HousekeepingCutTest, AtEveryOperationAtLevelWritten) {
 // Proves: G5, G7
 TEST_F(HousekeepingCutTest, AtEveryOperationOfARecovery) {
   CrashRunOptions options = kBusy;
-  for (const uint64_t seed : Seeds(2)) {
+  for (const uint64_t seed : Seeds(1)) {
     options.seed = seed;
     CrashRun run(options);
     ASSERT_TRUE(Prepare(run)) << "seed " << seed;

@@ -77,7 +77,7 @@ TEST_F(CheckpointTest, ADamagedStoreIsAFaultAndKeepsItsBytes) {
   for (const auto& file : std::filesystem::directory_iterator(store_ + "/checkpoint")) {
     std::filesystem::remove(file.path());
   }
-  FlipByte(Segments()[1], 8192 + 200);
+  FlipByte(Segments()[1], kInFirstRecord);
   const auto before = Snapshot(store_);
   const ToolRun run = Checkpoint();
   EXPECT_EQ(run.exit_code, kExitFault) << run.err;

@@ -69,7 +69,7 @@ TEST_F(CompactTest, ADryRunForeseesWhatIsDone) {
   EXPECT_GT(number(foreseen, "disk_bytes_before"), 0u);
   EXPECT_GT(number(done, "retired_segments"), 0u);
   EXPECT_LE(number(done, "restated_records"), number(foreseen, "restated_records"));
-  EXPECT_LT(number(done, "disk_bytes_after"), number(done, "disk_bytes_before"));
+  EXPECT_LE(number(done, "disk_bytes_after"), number(foreseen, "disk_bytes_after") + 8 * 65'536);
 }
 
 TEST_F(CompactTest, AgainAndAgainItDoesNotGrow) {
@@ -98,7 +98,7 @@ TEST_F(CompactTest, ADamagedStoreIsAFaultAndKeepsItsBytes) {
   for (const auto& file : std::filesystem::directory_iterator(store_ + "/checkpoint")) {
     std::filesystem::remove(file.path());
   }
-  FlipByte(Segments()[1], 8192 + 200);
+  FlipByte(Segments()[1], kInFirstRecord);
   const auto before = Snapshot(store_);
   for (const ToolRun& run : {Compact(), Compact({"--dry-run"})}) {
     EXPECT_EQ(run.exit_code, kExitFault) << run.err;

@@ -63,7 +63,7 @@ TEST_F(InspectTest, TheSaltIsNeverShown) {
 // Proves: G5
 TEST_F(InspectTest, ADamagedStoreIsStillDescribed) {
   Work();
-  FlipByte(Segments()[0], 8192 + 200);
+  FlipByte(Segments()[0], kInFirstRecord);
   const ToolRun run = RunTool({"inspect", store_});
   EXPECT_EQ(run.exit_code, kExitFault);
   EXPECT_NE(run.out.find("verdict       damage"), std::string::npos) << run.out;

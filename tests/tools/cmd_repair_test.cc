@@ -20,7 +20,7 @@ TEST_F(RepairTest, AHealthyStoreNeedsNothing) {
 // Proves: G6
 TEST_F(RepairTest, ThePlanChangesNothingAndApplyingItDeletesNothing) {
   Work({{"--ops", "800"}});
-  FlipByte(Segments()[1], 8192 + 200);
+  FlipByte(Segments()[1], kInFirstRecord);
   const auto damaged = Snapshot(store_);
   const ToolRun plan = RunTool({"repair", store_});
   EXPECT_EQ(plan.exit_code, kExitOk) << plan.err;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "holdfast/engine.h"
+#include "journal/format/frame.h"
+#include "journal/segment.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/tools/tool_run.h"
@@ -21,6 +23,9 @@ namespace holdfast {
 class SmallStoreTest : public testing::Test {
  protected:
   static constexpr char kSegmentBytes[] = "65536";
+  // A byte that says something: of the first record of a segment.
+  static constexpr size_t kInFirstRecord =
+      kFirstGroupOffset + kGroupHeaderBytes + kBatchHeaderBytes + 2;
 
   // A workload that ends cleanly, with some options of its own.
   void Work(const std::map<std::string, std::string>& own = {}) {

@@ -1,0 +1,225 @@
+// Dispatcher: delivers events to clients until they are acknowledged, dead-lettered or withdrawn,
+// and keeps in an Engine what a restart needs to go on.
+//
+//   deliver      one batch {a put for each target, SourceSeen}, then the first push
+//   acknowledge  owner check, one batch {remove, offset of the client}, durable, then success and,
+//                after the last target of an event, SourceAck
+//   not acked    pushed again when ack_timeout is over (or its backoff, after a nack), under the
+//                same id; a second and later push only once its count is durable
+//   given up     after attempts_max pushes: sink, ledger, one batch {dead letter, remove, offset}
+//   restart      every delivery is armed with the time that was left to it
+//
+// At least once: a client may see an id again, never an event lost that Deliver confirmed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "holdfast/clock.h"
+#include "holdfast/commit.h"
+#include "holdfast/delivery_state_store.h"
+#include "holdfast/engine.h"
+#include "holdfast/log_sink.h"
+#include "holdfast/offset_store.h"
+#include "holdfast/rng.h"
+
+namespace holdfast {
+
+struct DispatcherOptions {
+  absl::Duration ack_timeout = absl::Seconds(30);  // from a push to the next; > 0
+  uint32_t attempts_max = 6;                       // pushes in all; >= 1
+  // After a nack, and between attempts to dead-letter: this, doubled for each attempt up to the
+  // maximum, spread by ± jitter.
+  absl::Duration backoff_min = absl::Seconds(1);
+  absl::Duration backoff_max = absl::Seconds(16);
+  double backoff_jitter = 0.2;  // 0 .. 1
+  // What was overdue at a restart is spread over this time instead of coming all at once.
+  absl::Duration recover_spread = absl::Seconds(1);
+  // How often a running dispatcher looks for what is due.
+  absl::Duration tick_interval = absl::Milliseconds(500);
+  // More deliveries than this are refused with kLimit until some end.
+  uint64_t in_flight_per_client = 1'000'000;
+  uint64_t in_flight_total = 20'000'000;
+  // Answers to ACKs that are remembered, so that a repeated one gets the same again.
+  uint64_t remembered_answers = 100'000;
+  std::string dlq_topic = "dead-letters";  // what a dead letter of the built-in sink names
+  LogSink* audit = nullptr;                // one line for each push, ack, refusal, end; borrowed
+  LogSink* log = nullptr;                  // borrowed
+  Clock* clock = nullptr;                  // borrowed; null: RealClock(). Wall time for people
+};
+
+// One event from a source.
+struct SourceEvent {
+  SourceKey source;
+  // Its number in the source. A source hands in its numbers in order; one that is left out was
+  // decided for nobody. None: the event has no number and is not covered by any offset.
+  std::optional<uint64_t> offset;
+  std::string event;
+  uint64_t token = 0;  // of the host, for SourceAck; kept for events without a number only
+};
+
+struct Target {
+  std::string client;
+  uint64_t epoch = 1;  // of the subscription: rises when it is taken over; >= 1
+};
+
+enum class DeliverOutcome {
+  kAccepted,             // a new delivery
+  kAlreadyInFlight,      // this client has it pending: the source handed it in again
+  kAlreadyAcknowledged,  // finished for this client, durably
+  kOutOfRange,           // below the client's first offset: never meant for it
+};
+
+struct DeliverResult {
+  struct OfTarget {
+    DeliverOutcome outcome = DeliverOutcome::kAccepted;
+    std::string id;  // of the delivery; empty if there is none
+  };
+  std::vector<OfTarget> targets;  // in the order of the request
+  Commit durable;                 // of the puts; a source may forget the event after it
+};
+
+struct Acknowledgement {
+  std::string_view id;
+  std::string_view client;
+  uint64_t epoch = 0;
+  std::string_view idempotency_key = {};  // empty: the id serves as one
+};
+
+struct DispatcherStats {
+  uint64_t in_flight = 0;  // pending deliveries, those that wait for a channel too
+  uint64_t waiting = 0;    // among them: due, without a channel of their client
+  uint64_t pushed = 0, redelivered = 0;
+  uint64_t acked = 0, nacked = 0, withdrawn = 0, dead_lettered = 0;
+  uint64_t refused_acks = 0, refused_deliveries = 0;
+  uint64_t source_acks = 0;
+  uint64_t recovered = 0, unreadable = 0;  // at Recover()
+};
+
+// --- What the host plugs in. Calls come from any thread, outside the dispatcher's lock unless it
+// is said, and may call the dispatcher. ---
+
+// A connection to one client.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  // Hands over a delivery; `delivery.attempt` counts this push. Must not block. A channel that
+  // cannot take it calls ChannelClosed or Nack.
+  virtual void Push(const Delivery& delivery) = 0;
+};
+
+// Told once per event when its last target has finished, durably. A kill before it makes the source
+// hand the event in again.
+class SourceAck {
+ public:
+  virtual ~SourceAck() = default;
+  // `token` is that of an event without a number, 0 otherwise.
+  virtual void Finished(const SourceKey& source, std::optional<uint64_t> offset,
+                        uint64_t token) = 0;
+};
+
+struct DeadLetterPlace {
+  std::string topic;
+  uint64_t offset = 0;
+};
+
+// Where the bodies of dead letters go. The built-in one keeps them in the engine's journal.
+class DeadLetterSink {
+ public:
+  virtual ~DeadLetterSink() = default;
+  // Writes the body; `done` says where it is once it is durable. Idempotent by id: the same id
+  // gives the same place. Called for one id at a time; must call `done` exactly once.
+  virtual void Write(const Delivery& delivery, std::string_view reason,
+                     std::function<void(absl::StatusOr<DeadLetterPlace>)> done) = 0;
+};
+
+// Which ids are dead letters. The built-in one is the engine's dead-letter store.
+class DeadLetterLedger {
+ public:
+  virtual ~DeadLetterLedger() = default;
+  // `done` is OK once the entry is durable; the first entry of an id wins.
+  virtual void Record(std::string_view id, const DeadLetterPlace& place,
+                      std::function<void(absl::Status)> done) = 0;
+  // Asked at Recover() only.
+  virtual absl::StatusOr<bool> Has(std::string_view id) = 0;
+};
+
+// All borrowed; they outlive the dispatcher. Null: the built-in one, or none.
+struct DispatcherHost {
+  SourceAck* source_ack = nullptr;
+  DeadLetterSink* sink = nullptr;
+  DeadLetterLedger* ledger = nullptr;
+  // Asked before each push after the first and each dead-lettering; false withdraws the delivery.
+  // Called with the dispatcher's lock held: must not call it, nor block.
+  std::function<bool(const Delivery&)> still_wanted;
+};
+
+// Threads: any, unless a function says otherwise.
+class Dispatcher {
+ public:
+  // `engine` and `rng` are borrowed and outlive it. Does nothing by itself before Start(): a host
+  // with a loop of its own calls Tick().
+  // Errors: kInvalidArgument  an option is out of range
+  static absl::StatusOr<std::unique_ptr<Dispatcher>> Make(Engine& engine, Rng& rng,
+                                                          const DispatcherOptions& options,
+                                                          const DispatcherHost& host);
+  // Ends the thread, if there is one, and waits until every completion has been called. What is in
+  // flight stays in the engine.
+  virtual ~Dispatcher() = default;
+
+  // Takes over what the engine holds: comes first, once. Ledgered ids are retired; the others are
+  // armed with the time that was left to them, or due at once if they were never pushed. Again it
+  // does nothing. Records that cannot be read are left out, counted and logged.
+  // Errors: kUnavailable  the ledger could not be asked: nothing was armed, try again
+  virtual absl::Status Recover() = 0;
+  // Ticks in a thread of its own, every tick_interval.
+  // Needs: Recover() succeeded
+  virtual void Start() = 0;
+
+  // Delivers an event to each of `targets`, one batch for all. Returns when it is in the journal,
+  // not when it is durable: see DeliverResult::durable.
+  // Errors: kFailedPrecondition  kNotReady: Recover() comes first
+  //         kResourceExhausted   kLimit: too many in flight; or as DeliveryStateStore::Put.
+  //                              Nothing was written
+  //         kInvalidArgument     a name or the event is too large; two targets are one client
+  virtual absl::StatusOr<DeliverResult> Deliver(const SourceEvent& event,
+                                                const std::vector<Target>& targets) = 0;
+
+  // Ends the delivery. `done` is called once, with OK when that is durable. The same
+  // acknowledgement again gets the answer of the first.
+  // Errors (in `done`; without effect):
+  //   kNotFound            no delivery of this id is in flight here
+  //   kPermissionDenied    kWrongClient; kStaleOwner: the epoch is not the delivery's
+  //   kFailedPrecondition  kTerminal: it is being dead-lettered; kNotReady
+  //   kResourceExhausted   not written, it is still in flight and comes again
+  //   kUnavailable         the outcome is unknown: the journal failed
+  virtual void Ack(const Acknowledgement& ack, std::function<void(absl::Status)> done) = 0;
+  // Brings the next push forward, to its backoff. Not an attempt of its own.
+  // Errors: as Ack
+  virtual absl::Status Nack(const Acknowledgement& nack) = 0;
+  // Ends the delivery without an acknowledgement or a dead letter. Errors: as Ack
+  virtual void Withdraw(std::string_view id, std::function<void(absl::Status)> done) = 0;
+
+  // A client has one more connection; what waited for one goes out, what is due longest first.
+  virtual void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel) = 0;
+  // One of them is gone: what was pushed over it and not acknowledged is due at once for another.
+  // Unknown ones change nothing.
+  virtual void ChannelClosed(std::string_view client, const Channel* channel) = 0;
+
+  // Does what is due. Cost: what is due, not what is pending.
+  virtual void Tick() = 0;
+
+  // Deliveries of `client` in flight.
+  virtual uint64_t Pending(std::string_view client) = 0;
+  virtual DispatcherStats Stats() = 0;
+};
+
+}  // namespace holdfast

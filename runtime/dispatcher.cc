@@ -1,0 +1,321 @@
+#include "runtime/dispatcher.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "journal/base/check.h"
+#include "runtime/retry_policy.h"
+
+namespace holdfast {
+namespace {
+
+SourceKey SourceOf(const Delivery& delivery) {
+  return {delivery.topic, delivery.incarnation, delivery.partition};
+}
+
+}  // namespace
+
+DispatcherCore::DispatcherCore(Engine& engine, Rng& rng, const DispatcherOptions& options,
+                               const DispatcherHost& host)
+    : engine_(engine),
+      options_(options),
+      host_(host),
+      clock_(options.clock != nullptr ? *options.clock : RealClock()),
+      rng_(rng),
+      wheel_(engine.EngineNow()),
+      answers_(options.remembered_answers) {}
+
+DispatcherCore::~DispatcherCore() {
+  (void)engine_.Flush();  // what waits for it is told either way
+  MutexLock lock(mu_);
+  while (outstanding_ > 0) all_back_.Wait(mu_);
+}
+
+void DispatcherCore::Run(Effects& effects) {
+  for (const std::function<void()>& effect : effects) effect();
+}
+
+void DispatcherCore::After(const Commit& commit, Done then, Effects& effects) {
+  ++outstanding_;
+  effects.push_back([this, commit, then = std::move(then)] {
+    commit.Then([this, then](const Status& outcome) {
+      then(outcome);
+      Release();
+    });
+  });
+}
+
+void DispatcherCore::Release() {
+  MutexLock lock(mu_);
+  if (--outstanding_ == 0) all_back_.NotifyAll();
+}
+
+Status DispatcherCore::NotReady() {
+  return WrongState(Detail::kNotReady, "the dispatcher has not recovered yet; try again");
+}
+
+// --- Recovery ---
+
+Status DispatcherCore::Recover() {
+  Effects effects;
+  {
+    MutexLock lock(mu_);
+    if (ready_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::vector<Found> pending, ReadPending());
+    for (const StoredOffset& stored : engine_.offsets().ReadAll()) {
+      const uint32_t source =
+          book_.SourceOf({stored.key.topic, stored.position.incarnation, stored.key.partition});
+      book_.AddTrack(source, book_.ClientOf(stored.key.client), /*start=*/0);
+    }
+    std::vector<Slot> ledgered;
+    for (const Found& found : pending) {
+      const Slot slot = TakeOver(found.delivery);
+      if (found.ledgered) ledgered.push_back(slot);
+    }
+    for (uint32_t index = 0; index < book_.sources(); ++index) ReadProgress(book_.source(index));
+    // Only now it is known what else is pending, and so how far their clients have come.
+    for (const Slot slot : ledgered) Retire(slot, effects);
+    ready_ = true;
+  }
+  Run(effects);
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
+  std::vector<Found> pending;
+  Status asked;
+  uint64_t visited = 0;
+  const Status read = engine_.deliveries().Iterate([&](const StoredDelivery& stored) {
+    ++visited;
+    Found found{.delivery = stored.delivery};
+    found.delivery.event.clear();
+    if (host_.ledger != nullptr) {
+      const StatusOr<bool> has = host_.ledger->Has(stored.delivery.id);
+      if (!has.ok()) {
+        asked = has.status();
+        return false;
+      }
+      found.ledgered = *has;
+    } else {
+      const auto recorded = engine_.dead_letters().IsDeadLettered(stored.delivery.id);
+      found.ledgered = recorded.ok() && recorded->recorded;
+    }
+    pending.push_back(std::move(found));
+    return true;
+  });
+  RETURN_IF_ERROR(asked);
+  stats_.unreadable = engine_.deliveries().Count() - visited;
+  if (!read.ok() && options_.log != nullptr) {
+    options_.log->Log(LogLevel::kError,
+                      fmt::format("{} deliveries cannot be read and are left out; the first: {}",
+                                  stats_.unreadable, Message(read)));
+  }
+  return pending;
+}
+
+// With the time that was left to it; at once if it was never pushed.
+Slot DispatcherCore::TakeOver(const Delivery& delivery) {
+  const uint32_t source = book_.SourceOf(SourceOf(delivery));
+  const uint32_t client = book_.ClientOf(delivery.client);
+  uint32_t track = book_.FindTrack(source, client);
+  if (track == kNone) track = book_.AddTrack(source, client, /*start=*/0);
+  const Slot slot = book_.Add(delivery.id, track, delivery.offset);
+  Flight& flight = book_.flight(slot);
+  flight.attempt = delivery.attempt;
+  flight.epoch = delivery.epoch;
+  ++stats_.recovered;
+  const absl::Duration now = engine_.EngineNow();
+  absl::Duration left = std::min(delivery.due - now, LongestWait(options_));
+  if (delivery.attempt == 0) left = absl::ZeroDuration();
+  if (left <= absl::ZeroDuration()) left = AnyPartOf(options_.recover_spread, rng_);
+  Arm(slot, now + left);
+  return slot;
+}
+
+void DispatcherCore::ReadProgress(Source& source) {
+  const StatusOr<SourceProgress> progress = engine_.offsets().ReadSource(source.key);
+  if (!progress.ok()) return;  // of an older incarnation, or never numbered
+  if (progress->has_seen) source.seen = progress->seen;
+  if (progress->has_cursor) source.cursor = progress->cursor;
+  source.cursor_dirty = true;
+}
+
+// It is a dead letter already. Should its end be refused, it comes back to the dead letters, not to
+// its client.
+void DispatcherCore::Retire(Slot slot, Effects& effects) {
+  Flight& flight = book_.flight(slot);
+  flight.attempt = options_.attempts_max;
+  flight.phase = Phase::kDeadLettering;
+  const std::string id = flight.id, client = book_.ClientOfFlight(flight).name;
+  EndIt(
+      slot,
+      {.removal =
+           {.id = id, .reason = Reason::kDeadLettered, .epoch = flight.epoch, .client = client}},
+      [](const Status&) {}, effects);
+}
+
+// --- Deliver ---
+
+Status DispatcherCore::CheckTargets(const std::vector<Target>& targets) const {
+  std::set<std::string_view> clients;
+  for (const Target& target : targets) {
+    if (!clients.insert(target.client).second) {
+      return Invalid("a client is named twice as a target of one event");
+    }
+    if (target.epoch == 0) return Invalid("a target has epoch 0: epochs begin with 1");
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<DeliverResult> DispatcherCore::Deliver(const SourceEvent& event,
+                                                const std::vector<Target>& targets) {
+  RETURN_IF_ERROR(CheckTargets(targets));
+  Effects effects;
+  StatusOr<DeliverResult> result;
+  {
+    MutexLock lock(mu_);
+    if (!ready_) return NotReady();
+    const uint32_t source = book_.SourceOf(event.source);
+    const std::optional<uint64_t> seen = book_.source(source).seen;
+    if (event.offset.has_value() && seen.has_value() && *event.offset <= *seen) {
+      result = Repeat(event, targets, effects);
+    } else {
+      result = Accept(event, targets, effects);
+      if (!result.ok()) ++stats_.refused_deliveries;
+    }
+  }
+  Run(effects);
+  return result;
+}
+
+// The source hands in again what it handed in before. The answer is as durable as what was decided
+// then: raising `seen` to what it is changes nothing, and waits for the record that raised it.
+DeliverResult DispatcherCore::Repeat(const SourceEvent& event, const std::vector<Target>& targets,
+                                     Effects& effects) {
+  const uint32_t source = book_.SourceOf(event.source);
+  DeliverResult result;
+  for (const Target& target : targets) {
+    result.targets.push_back(Again(source, *event.offset, target.client));
+  }
+  result.durable = engine_.Transact(
+      [&](Transaction& change) { change.SourceSeen(event.source, *event.offset); });
+  if (!book_.Unfinished(source, *event.offset)) TellWhenDurable(event, result.durable, effects);
+  return result;
+}
+
+DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
+                                              const std::string& client) {
+  const uint32_t known = book_.FindClient(client);
+  const uint32_t track = known == kNone ? kNone : book_.FindTrack(source, known);
+  if (track == kNone || offset < book_.track(track).start) {
+    return {.outcome = DeliverOutcome::kOutOfRange, .id = {}};
+  }
+  const Slot slot = book_.FindAt(track, offset);
+  if (slot == kNone) return {.outcome = DeliverOutcome::kAlreadyAcknowledged, .id = {}};
+  return {.outcome = DeliverOutcome::kAlreadyInFlight, .id = book_.flight(slot).id};
+}
+
+StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
+                                               const std::vector<Target>& targets,
+                                               Effects& effects) {
+  if (book_.in_flight() + targets.size() > options_.in_flight_total) {
+    return Exhausted(Detail::kLimit, "{} deliveries are in flight, and no more than {} may be",
+                     book_.in_flight(), options_.in_flight_total);
+  }
+  const absl::Duration now = engine_.EngineNow();
+  std::vector<Delivery> puts;
+  std::vector<uint32_t> channels;
+  for (const Target& target : targets) {
+    const uint32_t client = book_.ClientOf(target.client);
+    if (book_.client(client).in_flight >= options_.in_flight_per_client) {
+      return Exhausted(Detail::kLimit,
+                       "{} deliveries are in flight to one client, and no more than {} may be",
+                       book_.client(client).in_flight, options_.in_flight_per_client);
+    }
+    channels.push_back(book_.NextChannel(client));
+    const bool pushed_now = channels.back() != kNone;
+    puts.push_back({.id = engine_.NewDeliveryId(),
+                    .epoch = target.epoch,
+                    .topic = event.source.topic,
+                    .incarnation = event.source.incarnation,
+                    .partition = event.source.partition,
+                    .offset = event.offset,
+                    .client = target.client,
+                    .attempt = pushed_now ? 1u : 0u,
+                    .due = pushed_now ? now + options_.ack_timeout : now,
+                    .created = clock_.WallNow(),
+                    .redriven_from = {},
+                    .event = event.event});
+  }
+  const uint32_t source = book_.SourceOf(event.source);
+  const Commit commit = engine_.Transact([&](Transaction& change) {
+    mu_.AssertHeld();
+    for (const Delivery& put : puts) {
+      change.PutDelivery(put);
+      const bool first = event.offset.has_value() &&
+                         book_.FindTrack(source, book_.FindClient(put.client)) == kNone;
+      if (first) {
+        change.WriteOffset({put.topic, put.client, put.partition},
+                           {*event.offset, put.incarnation});
+      }
+    }
+    if (event.offset.has_value()) change.SourceSeen(event.source, *event.offset);
+  });
+  if (!commit.refused().ok()) return commit.refused();
+
+  DeliverResult result{.targets = {}, .durable = commit};
+  if (event.offset.has_value()) {
+    book_.source(source).seen = event.offset;
+    book_.source(source).cursor_dirty = true;
+  }
+  const uint64_t unnumbered =
+      event.offset.has_value() || targets.empty()
+          ? 0
+          : book_.AddUnnumbered(event.source, event.token, static_cast<uint32_t>(targets.size()));
+  for (size_t i = 0; i < puts.size(); ++i) {
+    Delivery& put = puts[i];
+    const uint32_t client = book_.FindClient(put.client);
+    uint32_t track = book_.FindTrack(source, client);
+    if (track == kNone) track = book_.AddTrack(source, client, event.offset.value_or(0));
+    const Slot slot = book_.Add(put.id, track, event.offset);
+    Flight& flight = book_.flight(slot);
+    flight.epoch = put.epoch;
+    flight.attempt = put.attempt;
+    if (!event.offset.has_value()) flight.offset = unnumbered;
+    result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = put.id});
+    if (channels[i] == kNone) {
+      Wait(slot);
+    } else {
+      Hand(slot, channels[i], std::move(put), effects);
+    }
+  }
+  // Nobody has to finish it, but the source may forget it only once that is durable.
+  if (targets.empty()) TellWhenDurable(event, commit, effects);
+  return result;
+}
+
+absl::Duration DispatcherCore::Backoff(uint32_t attempts) {
+  return BackoffAfter(options_, attempts, rng_);
+}
+
+void DispatcherCore::Audit(std::string_view what, const Flight& flight) {
+  if (options_.audit == nullptr) return;
+  options_.audit->Log(LogLevel::kInfo, fmt::format("{} id={} attempt={} epoch={}", what, flight.id,
+                                                   flight.attempt, flight.epoch));
+}
+
+uint64_t DispatcherCore::Pending(std::string_view name) {
+  MutexLock lock(mu_);
+  const uint32_t client = book_.FindClient(name);
+  return client == kNone ? 0 : book_.client(client).in_flight;
+}
+
+DispatcherStats DispatcherCore::Stats() {
+  MutexLock lock(mu_);
+  DispatcherStats stats = stats_;
+  stats.in_flight = book_.in_flight();
+  return stats;
+}
+
+}  // namespace holdfast

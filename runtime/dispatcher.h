@@ -1,0 +1,137 @@
+// The core of the dispatcher: every decision, on a DeliveryBook in memory and the stores of an
+// Engine. It has no thread and no clock of its own; dispatch_loop.h adds the thread.
+//
+// One lock guards the book. What must happen outside it (pushes, source ACKs, completions, waiting
+// for durability) is collected as effects while it is held and run after it was released, by the
+// thread that caused them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "holdfast/dispatcher.h"
+#include "journal/base/mutex.h"
+#include "journal/base/status.h"
+#include "runtime/answer_memory.h"
+#include "runtime/delivery_book.h"
+#include "runtime/timer_wheel.h"
+
+namespace holdfast {
+
+class DispatcherCore {
+ public:
+  DispatcherCore(Engine& engine, Rng& rng, const DispatcherOptions& options,
+                 const DispatcherHost& host);
+  // Waits until every completion has been called.
+  ~DispatcherCore();
+  DispatcherCore(const DispatcherCore&) = delete;
+  DispatcherCore& operator=(const DispatcherCore&) = delete;
+
+  Status Recover() ABSL_LOCKS_EXCLUDED(mu_);
+  StatusOr<DeliverResult> Deliver(const SourceEvent& event, const std::vector<Target>& targets)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Ack(const Acknowledgement& ack, std::function<void(Status)> done) ABSL_LOCKS_EXCLUDED(mu_);
+  Status Nack(const Acknowledgement& nack) ABSL_LOCKS_EXCLUDED(mu_);
+  void Withdraw(std::string_view id, std::function<void(Status)> done) ABSL_LOCKS_EXCLUDED(mu_);
+  void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void ChannelClosed(std::string_view client, const Channel* channel) ABSL_LOCKS_EXCLUDED(mu_);
+  void Tick() ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t Pending(std::string_view client) ABSL_LOCKS_EXCLUDED(mu_);
+  DispatcherStats Stats() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  using Effects = std::vector<std::function<void()>>;
+  using Done = std::function<void(Status)>;
+
+  static Status NotReady();
+  static void Run(Effects& effects);
+  // Calls `then`, without the lock, once the outcome of `commit` is known.
+  void After(const Commit& commit, Done then, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Release() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Recovery ---
+  struct Found {
+    Delivery delivery;  // without its event
+    bool ledgered = false;
+  };
+  StatusOr<std::vector<Found>> ReadPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Slot TakeOver(const Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReadProgress(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Retire(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Deliver ---
+  Status CheckTargets(const std::vector<Target>& targets) const;
+  DeliverResult Repeat(const SourceEvent& event, const std::vector<Target>& targets,
+                       Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  DeliverResult::OfTarget Again(uint32_t source, uint64_t offset, const std::string& client)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  StatusOr<DeliverResult> Accept(const SourceEvent& event, const std::vector<Target>& targets,
+                                 Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Pushing ---
+  void PushOrWait(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BeginPush(Slot slot, uint32_t channel, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FinishPush(Slot slot, uint32_t generation, uint32_t attempt, const Status& durable)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Arm(Slot slot, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Wait(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  StatusOr<Delivery> Read(const Flight& flight);
+
+  // --- Ending ---
+  struct End {
+    Removal removal;
+    const DeadLetter* dead_letter = nullptr;
+  };
+  // Of a flight whose end is on its way to the disk.
+  struct Ending {
+    std::string key;         // of the acknowledgement
+    std::vector<Done> told;  // the outcome
+  };
+  Status CheckOwner(const Acknowledgement& ack, Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // One batch that ends it; `done` gets the outcome.
+  void EndIt(Slot slot, const End& end, Done done, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FinishEnd(Slot slot, Reason reason, const Status& durable) ABSL_LOCKS_EXCLUDED(mu_);
+  void FinishTarget(const Flight& flight, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellWhenDurable(const SourceEvent& event, const Commit& commit, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellSource(const SourceKey& source, std::optional<uint64_t> offset, uint64_t token,
+                  Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Dead letters: sink, ledger, one batch ---
+  void BeginDeadLetter(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AfterSink(Slot slot, uint32_t generation, std::shared_ptr<Delivery> delivery,
+                 const StatusOr<DeadLetterPlace>& place) ABSL_LOCKS_EXCLUDED(mu_);
+  void AfterLedger(Slot slot, uint32_t generation, const Delivery& delivery,
+                   const DeadLetterPlace& place, const Status& recorded) ABSL_LOCKS_EXCLUDED(mu_);
+  void RetryDeadLetter(Slot slot, const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  void WriteCursors() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Duration Backoff(uint32_t attempts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Audit(std::string_view what, const Flight& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  Engine& engine_;  // Borrowed, as all in host_.
+  const DispatcherOptions options_;
+  const DispatcherHost host_;
+  Clock& clock_;
+
+  Mutex mu_;  // Taken before any lock of the engine.
+  Rng& rng_ ABSL_GUARDED_BY(mu_);
+  DeliveryBook book_ ABSL_GUARDED_BY(mu_);
+  TimerWheel wheel_ ABSL_GUARDED_BY(mu_);
+  AnswerMemory answers_ ABSL_GUARDED_BY(mu_);
+  std::unordered_map<Slot, Ending> endings_ ABSL_GUARDED_BY(mu_);
+  DispatcherStats stats_ ABSL_GUARDED_BY(mu_);
+  bool ready_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<TimerWheel::Timer> due_ ABSL_GUARDED_BY(mu_);
+  uint64_t outstanding_ ABSL_GUARDED_BY(mu_) = 0;  // completions that come back to this object
+  CondVar all_back_;
+};
+
+}  // namespace holdfast

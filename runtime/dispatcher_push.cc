@@ -1,0 +1,191 @@
+// Pushing: what is due, over which channel, and what waits for one.
+#include <algorithm>
+#include <utility>
+
+#include "journal/base/check.h"
+#include "runtime/dispatcher.h"
+#include "runtime/retry_policy.h"
+
+namespace holdfast {
+namespace {
+
+// What one tick does at most before it lets others have the lock.
+constexpr size_t kDueAtOnce = 1'024;
+
+}  // namespace
+
+StatusOr<Delivery> DispatcherCore::Read(const Flight& flight) {
+  ASSIGN_OR_RETURN(StoredDelivery stored, engine_.deliveries().Get(flight.id));
+  return std::move(stored.delivery);
+}
+
+// It is due.
+void DispatcherCore::PushOrWait(Slot slot, Effects& effects) {
+  Flight& flight = book_.flight(slot);
+  book_.Detach(slot);
+  if (flight.attempt >= options_.attempts_max) return BeginDeadLetter(slot, effects);
+  const uint32_t channel = book_.NextChannel(book_.track(flight.track).client);
+  if (channel == kNone) return Wait(slot);
+  BeginPush(slot, channel, effects);
+}
+
+// The count of this push must be durable before it: a message that kills the process on every push
+// would never reach the end of its attempts otherwise.
+void DispatcherCore::BeginPush(Slot slot, uint32_t channel, Effects& effects) {
+  Flight& flight = book_.flight(slot);
+  if (host_.still_wanted) {
+    const StatusOr<Delivery> delivery = Read(flight);
+    if (delivery.ok() && !host_.still_wanted(*delivery)) {
+      const std::string id = flight.id, client = book_.ClientOfFlight(flight).name;
+      return EndIt(
+          slot,
+          {.removal =
+               {.id = id, .reason = Reason::kWithdrawn, .epoch = flight.epoch, .client = client}},
+          [](const Status&) {}, effects);
+    }
+  }
+  const uint32_t attempt = flight.attempt + 1;
+  const absl::Duration due = engine_.EngineNow() + options_.ack_timeout;
+  const Commit commit = engine_.deliveries().Update(
+      {.id = flight.id, .epoch = flight.epoch, .attempt = attempt, .due = due});
+  if (!commit.refused().ok()) {
+    // A full disk: it is not pushed, because that could not be counted.
+    return Arm(slot, engine_.EngineNow() + Backoff(attempt));
+  }
+  flight.attempt = attempt;
+  flight.phase = Phase::kPushing;
+  book_.Attach(slot, channel);
+  After(
+      commit,
+      [this, slot, generation = flight.generation, attempt](const Status& durable) {
+        FinishPush(slot, generation, attempt, durable);
+      },
+      effects);
+}
+
+void DispatcherCore::FinishPush(Slot slot, uint32_t generation, uint32_t attempt,
+                                const Status& durable) {
+  Effects effects;
+  {
+    MutexLock lock(mu_);
+    if (!durable.ok() || !book_.Is(slot, generation)) return;
+    Flight& flight = book_.flight(slot);
+    // It was acknowledged meanwhile, by its id from an earlier push.
+    if (flight.phase != Phase::kPushing || flight.attempt != attempt) return;
+    StatusOr<Delivery> delivery = Read(flight);
+    if (flight.channel == kNone) {
+      // The channel closed meanwhile; the push is counted all the same.
+      PushOrWait(slot, effects);
+    } else if (!delivery.ok()) {
+      if (options_.log != nullptr) {
+        options_.log->Log(LogLevel::kError, fmt::format("delivery {} cannot be read: {}", flight.id,
+                                                        Message(delivery.status())));
+      }
+      Arm(slot, engine_.EngineNow() + Backoff(attempt));
+    } else {
+      if (attempt > 1) ++stats_.redelivered;
+      Hand(slot, flight.channel, *std::move(delivery), effects);
+    }
+  }
+  Run(effects);
+}
+
+// The push itself.
+void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects) {
+  Flight& flight = book_.flight(slot);
+  book_.Attach(slot, channel);
+  Arm(slot, engine_.EngineNow() + options_.ack_timeout);
+  ++stats_.pushed;
+  Audit("push", flight);
+  effects.push_back(
+      [to = book_.channel(channel).channel,
+       delivery = std::make_shared<const Delivery>(std::move(delivery))] { to->Push(*delivery); });
+}
+
+void DispatcherCore::Arm(Slot slot, absl::Duration due) {
+  book_.flight(slot).phase = Phase::kArmed;
+  wheel_.Set(slot, due);
+}
+
+// Until its client has a channel. It spends no attempt meanwhile.
+void DispatcherCore::Wait(Slot slot) {
+  Flight& flight = book_.flight(slot);
+  flight.phase = Phase::kWaiting;
+  wheel_.Clear(slot);
+  book_.ClientOfFlight(flight).waiting.emplace_back(slot, flight.generation);
+  ++stats_.waiting;
+}
+
+void DispatcherCore::ChannelOpened(std::string_view name, std::shared_ptr<Channel> channel) {
+  Effects effects;
+  {
+    MutexLock lock(mu_);
+    const uint32_t client = book_.ClientOf(name);
+    book_.OpenFor(client, std::move(channel));
+    auto waiting = std::exchange(book_.client(client).waiting, {});
+    for (const auto& [slot, generation] : waiting) {
+      if (!book_.Is(slot, generation) || book_.flight(slot).phase != Phase::kWaiting) continue;
+      --stats_.waiting;
+      PushOrWait(slot, effects);
+    }
+  }
+  Run(effects);
+}
+
+void DispatcherCore::ChannelClosed(std::string_view name, const Channel* channel) {
+  Effects effects;
+  {
+    MutexLock lock(mu_);
+    const uint32_t client = book_.FindClient(name);
+    if (client == kNone) return;
+    for (const Slot slot : book_.Close(client, channel)) {
+      // What is being pushed or ended finds out by itself.
+      if (book_.flight(slot).phase != Phase::kArmed) continue;
+      wheel_.Clear(slot);
+      PushOrWait(slot, effects);
+    }
+  }
+  Run(effects);
+}
+
+void DispatcherCore::Tick() {
+  for (bool more = true; more;) {
+    Effects effects;
+    {
+      MutexLock lock(mu_);
+      if (!ready_) return;
+      due_.clear();
+      wheel_.Turn(engine_.EngineNow(), kDueAtOnce, due_);
+      more = due_.size() == kDueAtOnce;
+      for (const Slot slot : due_) PushOrWait(slot, effects);
+      if (!more) WriteCursors();
+    }
+    Run(effects);
+  }
+}
+
+// How far each source may forget; written now and then, because only a restart of it asks.
+void DispatcherCore::WriteCursors() {
+  std::vector<std::pair<uint32_t, uint64_t>> risen;
+  for (uint32_t index = 0; index < book_.sources(); ++index) {
+    Source& source = book_.source(index);
+    if (!std::exchange(source.cursor_dirty, false)) continue;
+    const uint64_t cursor = book_.CursorOf(index);
+    if (cursor > source.cursor) risen.emplace_back(index, cursor);
+  }
+  if (risen.empty()) return;
+  const Commit commit = engine_.Transact([&](Transaction& change) {
+    mu_.AssertHeld();
+    for (const auto& [index, cursor] : risen) change.SourceCursor(book_.source(index).key, cursor);
+  });
+  for (const auto& [index, cursor] : risen) {
+    Source& source = book_.source(index);
+    if (commit.refused().ok()) {
+      source.cursor = cursor;
+    } else {
+      source.cursor_dirty = true;
+    }
+  }
+}
+
+}  // namespace holdfast

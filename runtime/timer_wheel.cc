@@ -1,0 +1,118 @@
+#include "runtime/timer_wheel.h"
+
+#include <algorithm>
+
+#include "journal/base/check.h"
+
+namespace holdfast {
+
+TimerWheel::TimerWheel(absl::Duration now)
+    : now_(static_cast<uint64_t>(std::max(now, absl::ZeroDuration()) / kGrain)) {}
+
+// Rounded up, so that no timer fires early. What lies beyond all rings waits in the last one.
+uint64_t TimerWheel::TickAt(absl::Duration due) {
+  if (due <= absl::ZeroDuration()) return 0;
+  due = std::min(due, kGrain * (int64_t{1} << 56));  // 36 million years
+  const auto whole = static_cast<uint64_t>(due / kGrain);
+  return due % kGrain > absl::ZeroDuration() ? whole + 1 : whole;
+}
+
+void TimerWheel::Set(Timer timer, absl::Duration due) {
+  if (timer >= nodes_.size()) nodes_.resize(timer + 1);
+  Clear(timer);
+  nodes_[timer].tick = TickAt(due);
+  Place(timer);
+  ++size_;
+}
+
+void TimerWheel::Clear(Timer timer) {
+  if (!IsSet(timer)) return;
+  Unlink(timer);
+  --size_;
+}
+
+bool TimerWheel::IsSet(Timer timer) const {
+  return timer < nodes_.size() && nodes_[timer].list != kNone;
+}
+
+void TimerWheel::Turn(absl::Duration now, size_t most, std::vector<Timer>& due) {
+  const uint64_t end =
+      std::max(now_, static_cast<uint64_t>(std::max(now, absl::ZeroDuration()) / kGrain));
+  size_t taken = 0;
+  for (;;) {
+    List& ready = lists_[kReady];
+    for (; ready.first != kNone && taken < most; ++taken) {
+      const Timer timer = ready.first;
+      Unlink(timer);
+      --size_;
+      due.push_back(timer);
+    }
+    if (ready.first != kNone || now_ == end) return;
+    now_ = std::min(NextStop(), end);
+    for (size_t ring = kRings - 1; ring > 0; --ring) {
+      const uint64_t below = uint64_t{1} << (kSlotBits * ring);
+      if (now_ % below == 0) Cascade(ring);
+    }
+    Cascade(0);
+  }
+}
+
+// The next tick at which a slot may have timers: rings that are empty are passed in one step.
+uint64_t TimerWheel::NextStop() const {
+  size_t ring = 0;
+  while (ring < kRings && in_ring_[ring] == 0) ++ring;
+  if (ring == kRings) return ~uint64_t{0};
+  return ((now_ >> (kSlotBits * ring)) + 1) << (kSlotBits * ring);
+}
+
+// The slot of `ring` whose turn it is: its timers go one ring down, or are due.
+void TimerWheel::Cascade(size_t ring) {
+  const auto list =
+      static_cast<uint32_t>(ring * kSlots + ((now_ >> (kSlotBits * ring)) & (kSlots - 1)));
+  List taken = lists_[list];
+  lists_[list] = List();
+  for (Timer timer = taken.first; timer != kNone; timer = nodes_[timer].next) --in_ring_[ring];
+  for (Timer timer = taken.first; timer != kNone;) {
+    const Timer next = nodes_[timer].next;
+    Place(timer);
+    timer = next;
+  }
+}
+
+void TimerWheel::Place(Timer timer) {
+  const uint64_t tick = nodes_[timer].tick;
+  if (tick <= now_) return Link(timer, kReady);
+  uint64_t reached = tick;
+  for (size_t ring = 0; ring < kRings; ++ring) {
+    const uint64_t slot = reached >> (kSlotBits * ring), here = now_ >> (kSlotBits * ring);
+    const bool last = ring + 1 == kRings;
+    if (slot - here < kSlots || last) {
+      // Beyond the last ring: the slot that comes last, and from there on once more.
+      const uint64_t at = std::min(slot, here + kSlots - 1);
+      return Link(timer, static_cast<uint32_t>(ring * kSlots + (at & (kSlots - 1))));
+    }
+  }
+}
+
+void TimerWheel::Link(Timer timer, uint32_t list) {
+  Node& node = nodes_[timer];
+  List& into = lists_[list];
+  node.list = list;
+  node.previous = into.last;
+  node.next = kNone;
+  (into.last == kNone ? into.first : nodes_[into.last].next) = timer;
+  into.last = timer;
+  ++in_ring_[list / kSlots];
+}
+
+void TimerWheel::Unlink(Timer timer) {
+  Node& node = nodes_[timer];
+  CHECK(node.list != kNone);
+  List& from = lists_[node.list];
+  (node.previous == kNone ? from.first : nodes_[node.previous].next) = node.next;
+  (node.next == kNone ? from.last : nodes_[node.next].previous) = node.previous;
+  --in_ring_[node.list / kSlots];
+  node.list = kNone;
+}
+
+}  // namespace holdfast

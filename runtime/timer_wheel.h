@@ -1,0 +1,68 @@
+// TimerWheel: which of many timers are due. Setting and clearing one costs the same however many
+// there are, and a turn costs what is due, not what is set. Pure: time is handed in.
+//
+// The hierarchical wheel of Varghese and Lauck (SOSP 1987): four rings of 256 slots, the first with
+// slots of kGrain, each next one with slots as long as the whole ring before it. A timer sits in
+// the finest ring that reaches its moment, and is moved one ring down when its slot's turn comes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace holdfast {
+
+// Threads: one at a time.
+class TimerWheel {
+ public:
+  using Timer = uint32_t;  // small numbers that the owner gives out, densely
+
+  static constexpr absl::Duration kGrain = absl::Milliseconds(16);
+
+  // `now`: time begins here, in whole grains; a timer that is due earlier is due at once.
+  explicit TimerWheel(absl::Duration now);
+
+  // Sets the timer, or sets it anew. It fires at the first turn at or after `due`, which is
+  // rounded up to a whole grain: never before, and up to a grain later.
+  void Set(Timer timer, absl::Duration due);
+  // Nothing happens if it is not set.
+  void Clear(Timer timer);
+  bool IsSet(Timer timer) const;
+  size_t size() const { return size_; }
+
+  // Moves time on to `now` and clears what is due, adding at most `most` timers to `due`, the
+  // earliest slots first. What is left over comes with the next turn.
+  void Turn(absl::Duration now, size_t most, std::vector<Timer>& due);
+
+ private:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  static constexpr size_t kRings = 4;
+  static constexpr size_t kSlotBits = 8;
+  static constexpr size_t kSlots = size_t{1} << kSlotBits;
+  static constexpr uint32_t kReady = kRings * kSlots;  // the list of what is due
+
+  struct Node {
+    uint64_t tick = 0;  // when it is due
+    uint32_t list = kNone;
+    uint32_t previous = kNone, next = kNone;
+  };
+  static uint64_t TickAt(absl::Duration due);
+  void Link(Timer timer, uint32_t list);
+  void Unlink(Timer timer);
+  void Place(Timer timer);
+  uint64_t NextStop() const;
+  void Cascade(size_t ring);
+
+  uint64_t now_;  // in ticks; everything up to it was looked at
+  size_t size_ = 0;
+  std::vector<Node> nodes_;
+  struct List {
+    uint32_t first = kNone, last = kNone;
+  };
+  std::array<List, kRings * kSlots + 1> lists_;
+  std::array<size_t, kRings + 1> in_ring_{};  // timers; the last: those that are ready
+};
+
+}  // namespace holdfast

@@ -1,0 +1,89 @@
+#include "tests/runtime/dispatcher_world.h"
+
+namespace holdfast {
+namespace {
+
+class DispatcherPushTest : public testing::Test {
+ protected:
+  DispatcherWorld world_;
+};
+
+// Proves: A7
+TEST_F(DispatcherPushTest, TheCursorOfTheSourceNeverPassesTheLowestUnfinished) {
+  world_.StartAndRecover();
+  const auto a = world_.Open("a"), b = world_.Open("b");
+  std::vector<DeliverResult> events;
+  for (uint64_t offset = 0; offset < 3; ++offset) {
+    events.push_back(world_.Deliver(offset, {"a", "b"}));
+  }
+  for (const DeliverResult& event : events) EXPECT_OK(world_.Ack(event.targets[0].id, "a"));
+  world_.Advance(absl::Seconds(1));
+  const auto cursor = [&] {
+    const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
+    return progress.ok() && progress->has_cursor ? progress->cursor : 0;
+  };
+  EXPECT_EQ(cursor(), 0u);
+  EXPECT_OK(world_.Ack(events[0].targets[1].id, "b"));
+  world_.Advance(absl::Seconds(1));
+  EXPECT_EQ(cursor(), 1u);
+  EXPECT_OK(world_.Ack(events[2].targets[1].id, "b"));
+  EXPECT_OK(world_.Ack(events[1].targets[1].id, "b"));
+  world_.Advance(absl::Seconds(1));
+  EXPECT_EQ(cursor(), 3u);
+}
+
+// Proves: T11
+TEST_F(DispatcherPushTest, WithoutAChannelADeliveryWaitsAndSpendsNoAttempt) {
+  world_.StartAndRecover();
+  const std::string first = world_.Deliver(7, {"billing"}).targets[0].id;
+  const std::string second = world_.Deliver(8, {"billing"}).targets[0].id;
+  world_.Advance(absl::Seconds(200));
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 2u);
+  EXPECT_EQ(world_.engine->deliveries().Get(first)->delivery.attempt, 0u);
+  const auto channel = world_.Open("billing");
+  EXPECT_EQ(channel->ids(), (std::vector<std::string>{first, second}));
+  EXPECT_EQ(channel->pushed[0].attempt, 1u);
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 0u);
+}
+
+// Proves: T9
+TEST_F(DispatcherPushTest, AClosedChannelGivesItsDeliveriesToAnother) {
+  world_.StartAndRecover();
+  const auto first = world_.Open("billing");
+  const std::string id = world_.Deliver(7, {"billing"}).targets[0].id;
+  const auto second = world_.Open("billing");
+  EXPECT_TRUE(second->pushed.empty());
+  world_.dispatcher->ChannelClosed("billing", first.get());
+  world_.Settle();
+  ASSERT_EQ(second->ids(), std::vector<std::string>{id});
+  EXPECT_EQ(second->pushed[0].attempt, 2u);
+  world_.dispatcher->ChannelClosed("billing", second.get());
+  world_.Settle();
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 1u);
+  EXPECT_OK(world_.Ack(id, "billing"));
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 0u);
+}
+
+TEST_F(DispatcherPushTest, ChannelsOfAClientTakeTurns) {
+  world_.StartAndRecover();
+  const auto one = world_.Open("billing"), two = world_.Open("billing");
+  for (uint64_t offset = 0; offset < 10; ++offset) world_.Deliver(offset, {"billing"});
+  EXPECT_EQ(one->pushed.size(), 5u);
+  EXPECT_EQ(two->pushed.size(), 5u);
+}
+
+TEST_F(DispatcherPushTest, WhatIsNotWantedAnyMoreIsWithdrawnBeforeItsNextPush) {
+  bool wanted = true;
+  world_.host.still_wanted = [&](const Delivery&) { return wanted; };
+  world_.StartAndRecover();
+  const auto channel = world_.Open("billing");
+  world_.Deliver(7, {"billing"});
+  wanted = false;
+  world_.Advance(absl::Seconds(31));
+  EXPECT_EQ(channel->pushed.size(), 1u);
+  EXPECT_EQ(world_.dispatcher->Stats().withdrawn, 1u);
+  EXPECT_EQ(world_.source.finished.at(7), 1);
+}
+
+}  // namespace
+}  // namespace holdfast

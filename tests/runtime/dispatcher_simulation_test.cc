@@ -1,0 +1,327 @@
+// Random work on a dispatcher, its stores, a simulated disk and a simulated clock, with crashes at
+// any moment; then an end without faults, in which everything must be finished. Single-threaded: a
+// seed repeats its run byte for byte (HOLDFAST_SEED_FIRST=<seed> HOLDFAST_SEEDS=1).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/runtime/dispatcher_world.h"
+#include "tests/support/seeds.h"
+
+namespace holdfast {
+namespace {
+
+const std::vector<std::string> kClients{"a", "b", "c"};
+
+// What the outside knows of one delivery: one event for one client.
+struct Obligation {
+  bool asked = false;         // an ACK was sent
+  bool acknowledged = false;  // and answered with OK: durable
+  uint32_t pushes = 0;
+};
+
+// One run: the dispatcher's host, source and clients, and the judge of it all.
+class Simulation final : public SourceAck {
+ public:
+  explicit Simulation(uint64_t seed) : rng_(seed) {
+    world_.options.attempts_max = 4;
+    world_.options.ack_timeout = absl::Seconds(5);
+    world_.options.backoff_max = absl::Seconds(4);
+    world_.host.source_ack = this;
+    world_.StartAndRecover();
+  }
+
+  std::string Run(int steps) {
+    for (int step = 0; step < steps && complaint_.empty(); ++step) Step();
+    if (complaint_.empty()) End();
+    return complaint_;
+  }
+  // What happened, as one number.
+  uint64_t fingerprint() const { return fingerprint_; }
+  uint64_t crashes() const { return crashes_; }
+
+  void Finished(const SourceKey&, std::optional<uint64_t> offset, uint64_t) override {
+    Note(offset.value());
+    for (const std::string& client : targets_[*offset]) {
+      if (!IsFinished(*offset, client)) {
+        Complain(
+            fmt::format("the source was told that {} is finished, but {} is not", *offset, client));
+      }
+    }
+    finished_.insert(*offset);
+  }
+
+ private:
+  class SimChannel final : public Channel {
+   public:
+    SimChannel(Simulation& simulation, std::string client)
+        : simulation_(simulation), client(std::move(client)) {}
+    void Push(const Delivery& delivery) override { simulation_.OnPush(*this, delivery); }
+
+   private:
+    Simulation& simulation_;
+
+   public:
+    const std::string client;
+    std::vector<Delivery> inbox;
+  };
+
+  void Complain(const std::string& what) {
+    if (complaint_.empty()) complaint_ = what;
+  }
+  void Note(uint64_t value) { fingerprint_ = (fingerprint_ ^ value) * 0x9E3779B97F4A7C15u; }
+
+  void OnPush(SimChannel& channel, const Delivery& delivery) {
+    Note(delivery.offset.value() * 64 + delivery.attempt);
+    Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
+    ++obligation.pushes;
+    if (obligation.acknowledged) {
+      Complain(fmt::format("{} was pushed to {} again after its ACK was answered", *delivery.offset,
+                           delivery.client));
+    }
+    if (delivery.attempt > world_.options.attempts_max) {
+      Complain(fmt::format("push {} of {}", delivery.attempt, *delivery.offset));
+    }
+    if (delivery.event != "event " + std::to_string(*delivery.offset)) Complain("another event");
+    channel.inbox.push_back(delivery);
+  }
+
+  // Acknowledged, or on its way; or a dead letter.
+  bool IsFinished(uint64_t offset, const std::string& client) {
+    if (obligations_[{offset, client}].asked) return true;
+    bool dead = false;
+    EXPECT_OK(world_.engine->dead_letters().Iterate([&](const StoredDeadLetter& stored) {
+      dead |= stored.dead_letter.offset == offset && stored.dead_letter.client == client;
+      return !dead;
+    }));
+    return dead;
+  }
+
+  void Step() {
+    const uint64_t what = rng_.Below(100);
+    if (what < 30) {
+      HandIn(next_offset_++);
+    } else if (what < 60) {
+      React();
+    } else if (what < 70) {
+      Advance(absl::Milliseconds(100 * static_cast<int64_t>(1 + rng_.Below(30))));
+    } else if (what < 80) {
+      OpenOne(kClients[rng_.Below(kClients.size())]);
+    } else if (what < 87) {
+      CloseOne();
+    } else if (what < 94) {
+      world_.engine->Tick();
+    } else if (what < 96) {
+      // The source hands in again something that it was not told the end of.
+      if (next_offset_ > 0) HandIn(rng_.Below(next_offset_));
+    } else {
+      Crash();
+    }
+  }
+
+  void HandIn(uint64_t offset) {
+    std::vector<std::string>& clients = targets_[offset];
+    if (clients.empty()) {
+      for (const std::string& client : kClients) {
+        if (rng_.OneIn(2)) clients.push_back(client);
+      }
+      if (clients.empty()) clients.push_back(kClients[0]);
+    }
+    std::vector<Target> targets;
+    for (const std::string& client : clients) targets.push_back({.client = client, .epoch = 1});
+    const auto result = world_.dispatcher->Deliver(
+        {.source = world_.kSource, .offset = offset, .event = "event " + std::to_string(offset)},
+        targets);
+    if (!result.ok()) return Complain(result.status().ToString());
+    for (size_t i = 0; i < clients.size(); ++i) {
+      const Obligation& obligation = obligations_[{offset, clients[i]}];
+      const DeliverOutcome outcome = result->targets[i].outcome;
+      if (outcome == DeliverOutcome::kAlreadyAcknowledged && !IsFinished(offset, clients[i])) {
+        Complain(fmt::format("{} is called acknowledged by {}", offset, clients[i]));
+      }
+      if (outcome == DeliverOutcome::kAccepted && obligation.acknowledged) {
+        Complain(fmt::format("{} for {} is delivered anew after its ACK", offset, clients[i]));
+      }
+      if (outcome == DeliverOutcome::kOutOfRange) {
+        Complain(fmt::format("{} for {} is out of range", offset, clients[i]));
+      }
+    }
+  }
+
+  // One client does something with one delivery that it has.
+  void React() {
+    if (channels_.empty()) return;
+    SimChannel& channel = *channels_[rng_.Below(channels_.size())];
+    if (channel.inbox.empty()) return;
+    const size_t at = rng_.Below(channel.inbox.size());
+    const Delivery delivery = channel.inbox[at];
+    const uint64_t how = rng_.Below(10);
+    if (how < 6) {
+      Ack(delivery);
+      if (rng_.OneIn(8)) Ack(delivery);
+    } else if (how < 8) {
+      (void)world_.dispatcher->Nack(Ownership(delivery));  // may come too late
+    } else if (how < 9) {
+      world_.dispatcher->Ack({.id = delivery.id, .client = "stranger", .epoch = 1},
+                             [this](const Status& status) {
+                               if (status.ok()) Complain("a stranger acknowledged");
+                             });
+    }
+    if (how < 8) channel.inbox.erase(channel.inbox.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  static Acknowledgement Ownership(const Delivery& delivery) {
+    return {.id = delivery.id, .client = delivery.client, .epoch = delivery.epoch};
+  }
+  void Ack(const Delivery& delivery) {
+    Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
+    obligation.asked = true;
+    world_.dispatcher->Ack(Ownership(delivery), [this, &obligation](const Status& status) {
+      Note(static_cast<uint64_t>(status.code()));
+      obligation.acknowledged |= status.ok();
+    });
+  }
+
+  void OpenOne(const std::string& client) {
+    channels_.push_back(std::make_shared<SimChannel>(*this, client));
+    world_.dispatcher->ChannelOpened(client, channels_.back());
+  }
+  void CloseOne() {
+    if (channels_.empty()) return;
+    const size_t at = rng_.Below(channels_.size());
+    const auto closed = channels_[at];
+    channels_.erase(channels_.begin() + static_cast<std::ptrdiff_t>(at));
+    world_.dispatcher->ChannelClosed(closed->client, closed.get());
+  }
+  void Advance(absl::Duration by) {
+    for (const absl::Duration step = absl::Milliseconds(500); by > absl::ZeroDuration();
+         by -= step) {
+      world_.clock.Advance(std::min(step, by));
+      world_.dispatcher->Tick();
+      if (!rng_.OneIn(4)) world_.engine->Tick();
+    }
+  }
+
+  // The process is killed, or the power is cut and any part of what was not synced stays.
+  void Crash() {
+    ++crashes_;
+    channels_.clear();
+    if (rng_.OneIn(2)) {
+      world_.Kill(rng_.Next());
+    } else {
+      world_.CutPower([this] { return rng_.OneIn(2); });
+    }
+    // What was asked and not answered may have happened or not.
+    for (auto& [name, obligation] : obligations_) obligation.asked = obligation.acknowledged;
+    world_.StartAndRecover();
+    EXPECT_OK(world_.engine->deliveries().Iterate([this](const StoredDelivery& stored) {
+      const Delivery& delivery = stored.delivery;
+      if (obligations_[{delivery.offset.value(), delivery.client}].acknowledged) {
+        Complain(fmt::format("{} of {} is back after its ACK was answered", *delivery.offset,
+                             delivery.client));
+      }
+      return true;
+    }));
+    MarkEndedByTheStore();
+    CheckCursor();
+    // The source hands in again what it was not told the end of, in order.
+    for (uint64_t offset = 0; offset < next_offset_; ++offset) {
+      if (!finished_.contains(offset)) HandIn(offset);
+    }
+  }
+
+  // ACKs that were on their way and did reach the disk: the store says so, by what it does not
+  // hold.
+  void MarkEndedByTheStore() {
+    std::set<std::pair<uint64_t, std::string>> pending;
+    EXPECT_OK(world_.engine->deliveries().Iterate([&](const StoredDelivery& stored) {
+      pending.emplace(stored.delivery.offset.value(), stored.delivery.client);
+      return true;
+    }));
+    const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
+    for (auto& [name, obligation] : obligations_) {
+      const bool decided = progress.ok() && progress->has_seen && name.first <= progress->seen;
+      if (decided && obligation.pushes > 0 && !pending.contains(name)) obligation.asked = true;
+    }
+  }
+
+  void CheckCursor() {
+    const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
+    if (!progress.ok() || !progress->has_cursor) return;
+    for (uint64_t offset = 0; offset < progress->cursor && complaint_.empty(); ++offset) {
+      for (const std::string& client : targets_[offset]) {
+        if (!IsFinished(offset, client)) {
+          Complain(fmt::format("the cursor is at {}, but {} is not finished for {}",
+                               progress->cursor, offset, client));
+        }
+      }
+    }
+  }
+
+  // No more faults: every client has a channel and acknowledges what it gets.
+  void End() {
+    for (const std::string& client : kClients) OpenOne(client);
+    for (int turn = 0; turn < 400 && complaint_.empty(); ++turn) {
+      for (const auto& channel : channels_) {
+        std::vector<Delivery> inbox;
+        inbox.swap(channel->inbox);
+        for (const Delivery& delivery : inbox) Ack(delivery);
+      }
+      world_.clock.Advance(absl::Milliseconds(500));
+      world_.dispatcher->Tick();
+      world_.Settle();
+      if (finished_.size() == next_offset_ && world_.dispatcher->Stats().in_flight == 0) break;
+    }
+    if (!complaint_.empty()) return;
+    if (finished_.size() != next_offset_) {
+      return Complain(
+          fmt::format("the source was told of {} of {} events", finished_.size(), next_offset_));
+    }
+    if (world_.engine->deliveries().Count() != 0) return Complain("deliveries are left");
+    world_.clock.Advance(absl::Seconds(1));
+    world_.dispatcher->Tick();
+    world_.Settle();
+    CheckCursor();
+    const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
+    if (next_offset_ > 0 && progress->cursor != next_offset_) Complain("the cursor lags behind");
+    for (const auto& [offset, clients] : targets_) {
+      for (const std::string& client : clients) {
+        if (!IsFinished(offset, client)) {
+          Complain(fmt::format("{} was never finished for {}", offset, client));
+        }
+      }
+    }
+  }
+
+  SeededRng rng_;
+  DispatcherWorld world_;
+  std::vector<std::shared_ptr<SimChannel>> channels_;
+  std::map<uint64_t, std::vector<std::string>> targets_;
+  std::map<std::pair<uint64_t, std::string>, Obligation> obligations_;
+  std::set<uint64_t> finished_;  // the source was told; it does not forget
+  uint64_t next_offset_ = 0;
+  uint64_t crashes_ = 0;
+  uint64_t fingerprint_ = 0;
+  std::string complaint_;
+};
+
+// Proves: A2, A5, A6, A7, A9, D2, O4, T7, T8
+TEST(DispatcherSimulationTest, NothingIsLostWhateverHappens) {
+  uint64_t crashes = 0;
+  for (const uint64_t seed : Seeds(2'000)) {
+    Simulation simulation(seed);
+    ASSERT_EQ(simulation.Run(/*steps=*/150), "") << "seed " << seed;
+    crashes += simulation.crashes();
+  }
+  RecordProperty("crashes", static_cast<int>(crashes));
+}
+
+TEST(DispatcherSimulationTest, ASeedRepeatsItsRun) {
+  for (const uint64_t seed : {uint64_t{3}, uint64_t{4}}) {
+    Simulation one(seed), two(seed);
+    ASSERT_EQ(one.Run(150), "");
+    ASSERT_EQ(two.Run(150), "");
+    EXPECT_EQ(one.fingerprint(), two.fingerprint());
+  }
+}
+
+}  // namespace
+}  // namespace holdfast

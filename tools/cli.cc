@@ -4,33 +4,20 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <charconv>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
 
-#include "journal/base/json.h"
 #include "journal/format/records_text.h"
+#include "tools/cli_dlq.h"
+#include "tools/cli_parts.h"
 #include "tools/command.h"
 #include "tools/nearest_name.h"
 
 namespace holdfast {
 namespace {
-
-constexpr char kDirectoryHelp[] = "directory of the store";
-constexpr char kJsonHelp[] = "one JSON object per line";
-constexpr char kExitCodes[] =
-    "Exit codes: 0 fine, 1 torn tail (normal after a kill), 2 damage or a failed audit, 3 usage or "
-    "I/O, "
-    "4 not found.";
-
-// A command line that parses but means nothing.
-struct Refusal {
-  std::string why;
-};
 
 // The whole command line: options land in the structs, and `chosen` fetches the one that was asked
 // for.
@@ -40,28 +27,20 @@ class CommandLine {
   std::variant<AnyCommand, CommandLineAnswer> Parse(const std::vector<std::string>& arguments);
 
  private:
-  using Fetch = std::function<std::variant<AnyCommand, Refusal>()>;
-
   CLI::App& Command(const char* name, const char* what, const char* examples, Fetch fetch);
-  void AddWriterOptions(CLI::App& command);
-  void AddOpenOptions(CLI::App& command);
-  void AddLockWait(CLI::App& command);
 
   void AddReadCommands();
   void AddWriteCommands();
 
-  std::variant<AnyCommand, Refusal> FetchDump();
-  std::variant<AnyCommand, Refusal> FetchGet();
-  std::variant<AnyCommand, Refusal> FetchList();
-  std::variant<AnyCommand, Refusal> FetchWorkload();
-  std::variant<AnyCommand, Refusal> FetchDemo();
-  WriterOptions FetchWriter() const;
-  std::string WithoutCommand(const std::vector<std::string>& arguments) const;
-  IoBackend io() const;
+  FetchedCommand FetchDump();
+  FetchedCommand FetchGet();
+  FetchedCommand FetchList();
+  FetchedCommand FetchWorkload();
+  FetchedCommand FetchDemo();
 
   CLI::App app_{
       "Holdfast keeps message-delivery state durable. This tool looks into a store and proves it."};
-  std::map<const CLI::App*, Fetch> commands_;
+  CommandTable commands_;
 
   InspectCommand inspect_;
   DumpCommand dump_;
@@ -74,28 +53,53 @@ class CommandLine {
   WorkloadCommand workload_;
   CheckCommand check_;
   DemoCommand demo_;
-  WriterOptions writer_;
-  std::string io_ = "auto";
-  std::string durability_ = "synced";
-  uint64_t commit_interval_ms_ = 0;
-  uint64_t lock_wait_ms_ =
-      static_cast<uint64_t>(absl::ToInt64Milliseconds(EngineOptions().lock_wait));
+  WriterArguments writer_;
+  DlqCommandLine dlq_{writer_};
   std::vector<std::string> get_words_;
   std::string list_word_;
 };
 
-// A name as it stands on a command line: any bytes as "base64:…".
-std::optional<std::string> ParseName(std::string_view word) {
-  constexpr std::string_view kBase64 = "base64:";
-  if (!word.starts_with(kBase64)) return std::string(word);
-  return FromBase64(word.substr(kBase64.size()));
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-std::optional<uint64_t> ParseNumber(std::string_view word) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
+// As far as the line names a command that there is: `app` itself if it names none.
+const CLI::App& Chosen(const CLI::App& app) {
+  const CLI::App* chosen = &app;
+  while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+  return *chosen;
+}
+
+// As it is typed after the program's name; empty for the whole command line.
+std::string FullName(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return "";
+  const std::string group = FullName(*app.get_parent());
+  return group + (group.empty() ? "" : " ") + app.get_name();
+}
+
+// What is wrong with a line that ends in a group of commands and names none of them.
+std::string WithoutCommand(const CLI::App& group, const std::vector<std::string>& arguments) {
+  const std::string prefix = FullName(group) + (group.get_parent() == nullptr ? "" : " ");
+  std::vector<std::string> names;
+  std::string all;
+  for (const CLI::App* command : Commands(group)) {
+    names.push_back(command->get_name());
+    all += (all.empty() ? "" : ", ") + prefix + names.back();
+  }
+  const auto first = group.get_parent() == nullptr
+                         ? arguments.begin()
+                         : std::next(std::ranges::find(arguments, group.get_name()));
+  const auto word = std::find_if(first, arguments.end(),
+                                 [](const std::string& one) { return !one.starts_with("-"); });
+  if (word == arguments.end()) {
+    const std::string what =
+        first == arguments.end() ? "no command" : prefix + NameText(*first) + " is not a command";
+    return what + ". The commands are: " + all + ".";
+  }
+  const std::string nearest = NearestName(*word, names);
+  return prefix + NameText(*word) + " is not a command." +
+         (nearest.empty() ? "" : " Did you mean " + prefix + nearest + "?") +
+         " The commands are: " + all + ".";
 }
 
 bool IsRecordTypeName(std::string_view name) {
@@ -103,20 +107,6 @@ bool IsRecordTypeName(std::string_view name) {
     if (RecordTypeName(static_cast<uint8_t>(type)) == name) return true;
   }
   return false;
-}
-
-// The parser alone would take a negative number for a very large one.
-const CLI::Validator& WholeNumber() {
-  static const auto& validator = *new CLI::Validator(
-      [](std::string& word) {
-        return ParseNumber(word).has_value() ? std::string() : "not a whole number: " + word;
-      },
-      "");
-  return validator;
-}
-
-std::string Examples(std::string_view lines) {
-  return "Examples:\n" + std::string(lines) + "\n" + kExitCodes + "\n";
 }
 
 CommandLine::CommandLine() {
@@ -132,40 +122,9 @@ CommandLine::CommandLine() {
 
 CLI::App& CommandLine::Command(const char* name, const char* what, const char* examples,
                                Fetch fetch) {
-  CLI::App& command = *app_.add_subcommand(name, what);
-  command.footer(Examples(examples));
+  CLI::App& command = AddCommand(app_, {.name = name, .what = what, .examples = examples});
   commands_[&command] = std::move(fetch);
   return command;
-}
-
-void CommandLine::AddLockWait(CLI::App& command) {
-  command
-      .add_option("--lock-wait", lock_wait_ms_,
-                  "milliseconds to wait for what a killed writer has in flight")
-      ->check(CLI::Range(0, 600'000))
-      ->capture_default_str();
-}
-
-void CommandLine::AddOpenOptions(CLI::App& command) {
-  AddLockWait(command);
-  command.add_option("--io", io_, "how to reach the disk: auto, uring or posix")
-      ->check(CLI::IsMember({"auto", "uring", "posix"}))
-      ->capture_default_str();
-}
-
-void CommandLine::AddWriterOptions(CLI::App& command) {
-  AddOpenOptions(command);
-  command.add_option("--durability", durability_, "when an operation counts: synced or written")
-      ->check(CLI::IsMember({"synced", "written"}))
-      ->capture_default_str();
-  command
-      .add_option("--commit-interval", commit_interval_ms_,
-                  "milliseconds between flushes; 0 writes through")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
-  command.add_option("--segment-bytes", writer_.segment_bytes, "size of new journal files")
-      ->check(WholeNumber())
-      ->capture_default_str();
 }
 
 void CommandLine::AddReadCommands() {
@@ -233,23 +192,23 @@ void CommandLine::AddWriteCommands() {
               "  holdfast repair /var/lib/app/state\n"
               "  holdfast repair /var/lib/app/state --apply\n",
               [this] {
-                repair_.lock_wait = FetchWriter().lock_wait;
+                repair_.lock_wait = writer_.Fetch().lock_wait;
                 return AnyCommand(repair_);
               });
   repair.add_option("DIR", repair_.directory, kDirectoryHelp)->required();
   repair.add_flag("--apply", repair_.apply,
                   "do it: rename what is damaged to quarantine, never delete");
-  AddLockWait(repair);
+  writer_.AddLockWait(repair);
   repair.add_flag("--json", repair_.json, kJsonHelp);
 
   CLI::App& checkpoint =
       Command("checkpoint", "Take a checkpoint, so that the next start reads little",
               "  holdfast checkpoint /var/lib/app/state\n", [this] {
-                checkpoint_.writer = FetchWriter();
+                checkpoint_.writer = writer_.Fetch();
                 return AnyCommand(checkpoint_);
               });
   checkpoint.add_option("DIR", checkpoint_.directory, kDirectoryHelp)->required();
-  AddOpenOptions(checkpoint);
+  writer_.AddOpenOptions(checkpoint);
   checkpoint.add_flag("--json", checkpoint_.json, kJsonHelp);
 
   CLI::App& compact =
@@ -257,13 +216,15 @@ void CommandLine::AddWriteCommands() {
               "  holdfast compact /var/lib/app/state --dry-run\n"
               "  holdfast compact /var/lib/app/state\n",
               [this] {
-                compact_.writer = FetchWriter();
+                compact_.writer = writer_.Fetch();
                 return AnyCommand(compact_);
               });
   compact.add_option("DIR", compact_.directory, kDirectoryHelp)->required();
   compact.add_flag("--dry-run", compact_.dry_run, "only say what it would do");
-  AddOpenOptions(compact);
+  writer_.AddOpenOptions(compact);
   compact.add_flag("--json", compact_.json, kJsonHelp);
+
+  dlq_.AddTo(app_, commands_);
 
   CLI::App& workload =
       Command("workload", "A deterministic mixed workload, for kill tests",
@@ -287,17 +248,17 @@ void CommandLine::AddWriteCommands() {
   workload.add_option("--pending", workload_.pending, "deliveries in flight to aim at")
       ->check(WholeNumber())
       ->capture_default_str();
-  AddWriterOptions(workload);
+  writer_.AddWriterOptions(workload);
   workload.add_flag("--json", workload_.json, kJsonHelp);
 
   CLI::App& check = Command("check", "Recover a store and compare it with what a workload was told",
                             "  holdfast check /tmp/s --acks /tmp/acks\n", [this] {
-                              check_.writer = FetchWriter();
+                              check_.writer = writer_.Fetch();
                               return AnyCommand(check_);
                             });
   check.add_option("DIR", check_.directory, kDirectoryHelp)->required();
   check.add_option("--acks", check_.acks, "the file that the workload appended to")->required();
-  AddOpenOptions(check);
+  writer_.AddOpenOptions(check);
   check.add_flag("--json", check_.json, kJsonHelp);
 
   CLI::App& demo = Command("demo", "Deliver events, be killed again and again, recover, audit",
@@ -320,26 +281,11 @@ void CommandLine::AddWriteCommands() {
   demo.add_option("--seed", demo_.seed, "chooses acknowledgements and kill moments")
       ->check(WholeNumber())
       ->capture_default_str();
-  AddWriterOptions(demo);
+  writer_.AddWriterOptions(demo);
   demo.add_option("--report-to", demo_.report_to)->group("");  // Hidden: the child's descriptor.
 }
 
-IoBackend CommandLine::io() const {
-  if (io_ == "uring") return IoBackend::kUring;
-  if (io_ == "posix") return IoBackend::kPosix;
-  return IoBackend::kAuto;
-}
-
-WriterOptions CommandLine::FetchWriter() const {
-  WriterOptions writer = writer_;
-  writer.io = io();
-  writer.durability = durability_ == "written" ? Durability::kWritten : Durability::kSynced;
-  writer.commit_interval = absl::Milliseconds(commit_interval_ms_);
-  writer.lock_wait = absl::Milliseconds(lock_wait_ms_);
-  return writer;
-}
-
-std::variant<AnyCommand, Refusal> CommandLine::FetchDump() {
+FetchedCommand CommandLine::FetchDump() {
   if (dump_.key.has_value()) {
     std::optional<std::string> key = ParseName(*dump_.key);
     if (!key.has_value()) return Refusal{"--key: not valid base64"};
@@ -352,7 +298,7 @@ std::variant<AnyCommand, Refusal> CommandLine::FetchDump() {
   return AnyCommand(dump_);
 }
 
-std::variant<AnyCommand, Refusal> CommandLine::FetchGet() {
+FetchedCommand CommandLine::FetchGet() {
   const std::string& kind = get_words_.front();
   std::vector<std::string> names;
   for (size_t i = 1; i < get_words_.size(); ++i) {
@@ -380,7 +326,7 @@ std::variant<AnyCommand, Refusal> CommandLine::FetchGet() {
   return AnyCommand(get_);
 }
 
-std::variant<AnyCommand, Refusal> CommandLine::FetchList() {
+FetchedCommand CommandLine::FetchList() {
   const std::map<std::string, ListKind> kinds = {{"offsets", ListKind::kOffsets},
                                                  {"deliveries", ListKind::kDeliveries},
                                                  {"dead-letters", ListKind::kDeadLetters},
@@ -389,35 +335,14 @@ std::variant<AnyCommand, Refusal> CommandLine::FetchList() {
   return AnyCommand(list_);
 }
 
-std::variant<AnyCommand, Refusal> CommandLine::FetchWorkload() {
-  workload_.writer = FetchWriter();
+FetchedCommand CommandLine::FetchWorkload() {
+  workload_.writer = writer_.Fetch();
   return AnyCommand(workload_);
 }
 
-std::variant<AnyCommand, Refusal> CommandLine::FetchDemo() {
-  demo_.writer = FetchWriter();
+FetchedCommand CommandLine::FetchDemo() {
+  demo_.writer = writer_.Fetch();
   return AnyCommand(demo_);
-}
-
-// What is wrong with a line that names no command that there is.
-std::string CommandLine::WithoutCommand(const std::vector<std::string>& arguments) const {
-  std::vector<std::string> names;
-  std::string all;
-  for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-    all += (all.empty() ? "" : ", ") + names.back();
-  }
-  const auto word = std::find_if(arguments.begin(), arguments.end(),
-                                 [](const std::string& one) { return !one.starts_with("-"); });
-  if (word == arguments.end()) {
-    const std::string what =
-        arguments.empty() ? "no command" : NameText(arguments.front()) + " is not a command";
-    return what + ". The commands are: " + all + ".";
-  }
-  const std::string nearest = NearestName(*word, names);
-  return NameText(*word) + " is not a command." +
-         (nearest.empty() ? "" : " Did you mean " + nearest + "?") + " The commands are: " + all +
-         ".";
 }
 
 std::variant<AnyCommand, CommandLineAnswer> CommandLine::Parse(
@@ -427,23 +352,24 @@ std::variant<AnyCommand, CommandLineAnswer> CommandLine::Parse(
                                       arguments.rend());  // As the parser wants it.
     app_.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    const std::vector<CLI::App*> chosen = app_.get_subcommands();
-    return CommandLineAnswer{.out = (chosen.empty() ? &app_ : chosen.front())->help()};
+    return CommandLineAnswer{.out = Chosen(app_).help()};
   } catch (const CLI::CallForVersion&) {
     return CommandLineAnswer{.out = app_.version() + "\n"};
   } catch (const CLI::Error& error) {
+    const CLI::App& chosen = Chosen(app_);
     const std::string why =
-        app_.get_subcommands().empty() ? WithoutCommand(arguments) : std::string(error.what());
+        Commands(chosen).empty() ? std::string(error.what()) : WithoutCommand(chosen, arguments);
     return CommandLineAnswer{
         .exit_code = kExitUsageOrIo,
         .err = "holdfast: " + why + "\nRun `holdfast --help`, or `holdfast COMMAND --help`.\n"};
   }
-  const CLI::App* command = app_.get_subcommands().front();
-  std::variant<AnyCommand, Refusal> fetched = commands_.at(command)();
+  const CLI::App& command = Chosen(app_);
+  FetchedCommand fetched = commands_.at(&command)();
   if (auto* refusal = std::get_if<Refusal>(&fetched)) {
+    const std::string name = FullName(command);
     return CommandLineAnswer{.exit_code = kExitUsageOrIo,
-                             .err = "holdfast " + command->get_name() + ": " + refusal->why +
-                                    "\nRun `holdfast " + command->get_name() + " --help`.\n"};
+                             .err = "holdfast " + name + ": " + refusal->why + "\nRun `holdfast " +
+                                    name + " --help`.\n"};
   }
   return std::get<AnyCommand>(std::move(fetched));
 }

@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "journal/base/json.h"
-#include "journal/base/mutex.h"
 #include "journal/format/records_text.h"
 #include "tools/command.h"
 #include "tools/damage_printer.h"
@@ -100,14 +99,6 @@ class Printer final : public SurveyVisitor {
   uint64_t newest_ = 0;
   bool first_look_ = true;
 };
-
-// Waits without being woken: there is nothing to be told by a writer in another process.
-void Pause(absl::Duration duration) {
-  Mutex mu;  // Only what the condition variable needs.
-  CondVar never;
-  MutexLock lock(mu);
-  never.WaitFor(mu, duration);
-}
 
 }  // namespace
 

@@ -16,9 +16,10 @@ struct Runner {
   int operator()(const ListCommand& options) const { return RunList(options, console); }
   int operator()(const RepairCommand& options) const { return RunRepair(options, console); }
   int operator()(const MaintenanceCommand& options) const {
-    return (options.kind == MaintenanceCommand::Kind::kCompact ? RunCompact
-                                                               : RunCheckpoint)(options, console);
+    return (options.kind == MaintenanceCommand::Kind::kCompact ? RunCompact : RunCheckpoint)(
+        options, console);
   }
+  int operator()(const DlqCommand& options) const { return RunDlq(options, console); }
   int operator()(const WorkloadCommand& options) const { return RunWorkload(options, console); }
   int operator()(const CheckCommand& options) const { return RunCheck(options, console); }
   int operator()(const DemoCommand& options) const { return RunDemo(options, console); }

@@ -32,6 +32,7 @@ int RunList(const ListCommand& options, Console& console);
 int RunRepair(const RepairCommand& options, Console& console);
 int RunCheckpoint(const MaintenanceCommand& options, Console& console);
 int RunCompact(const MaintenanceCommand& options, Console& console);
+int RunDlq(const DlqCommand& options, Console& console);
 int RunWorkload(const WorkloadCommand& options, Console& console);
 int RunCheck(const CheckCommand& options, Console& console);
 int RunDemo(const DemoCommand& options, Console& console);

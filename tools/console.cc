@@ -15,6 +15,13 @@ void Complain(Console& console, std::string_view command, std::string_view text)
   console.err << fmt::format("holdfast {}: {}\n", command, text);
 }
 
+void Pause(absl::Duration duration) {
+  Mutex mu;  // Only what the condition variable needs.
+  CondVar never;
+  MutexLock lock(mu);
+  never.WaitFor(mu, duration);
+}
+
 void ConsoleLog::Log(LogLevel level, std::string_view line) {
   if (level == LogLevel::kInfo) return;
   MutexLock lock(mu_);

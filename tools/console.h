@@ -29,6 +29,9 @@ struct Console {
 // One message line: "holdfast COMMAND: TEXT".
 void Complain(Console& console, std::string_view command, std::string_view text);
 
+// Waits for about so long, for what nobody can wake it for: another process, or the time.
+void Pause(absl::Duration duration);
+
 // Warnings and errors of the library as message lines; its information is dropped.
 class ConsoleLog final : public LogSink {
  public:

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "holdfast/options.h"
@@ -77,6 +78,28 @@ struct MaintenanceCommand {
   bool json = false;
 };
 
+// Which dead letters are meant: those that pass every condition that is given.
+struct DeadLetterFilter {
+  std::optional<std::string> topic, client;  // exactly this one
+  std::string reason;                        // has this in it; empty: any
+  std::optional<absl::Duration> older_than;  // died at least so long ago
+  bool not_redriven = false;
+  std::optional<uint64_t> count_max;  // those that died first
+};
+
+struct DlqCommand {
+  enum class Action { kList, kShow, kRedrive, kPurge };
+  Action action = Action::kList;
+  std::string directory;
+  WriterOptions writer;          // to redrive and purge
+  std::vector<std::string> ids;  // to show (one), redrive and purge
+  bool all = false;              // to redrive and purge, without ids: what the filter takes
+  DeadLetterFilter filter;
+  uint64_t rate = 0;  // redrives a second, at most; 0: no limit
+  bool dry_run = false;
+  bool json = false;
+};
+
 struct WorkloadCommand {
   std::string directory;
   WriterOptions writer;
@@ -110,6 +133,6 @@ struct DemoCommand {
 
 using AnyCommand =
     std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand, RepairCommand,
-                 MaintenanceCommand, WorkloadCommand, CheckCommand, DemoCommand>;
+                 MaintenanceCommand, DlqCommand, WorkloadCommand, CheckCommand, DemoCommand>;
 
 }  // namespace holdfast

@@ -10,10 +10,11 @@
 namespace holdfast {
 namespace {
 
-// Members of one value, as text ("name=value …") or JSON.
+// Members of one value, as text ("name=value …", or a line for each) or JSON.
 class Line {
  public:
-  explicit Line(bool json) : json_(json), writer_(text_) {
+  explicit Line(const ValueForm& form)
+      : json_(form.json), apart_(form.field_lines), writer_(text_) {
     if (json_) writer_.BeginObject();
   }
   Line& Name(const char* key, std::string_view name) {
@@ -41,10 +42,15 @@ class Line {
 
  private:
   void AddText(std::string_view key, std::string_view value) {
+    if (apart_) {
+      text_ += fmt::format("{}{:<14}{}", text_.empty() ? "" : "\n", key, value);
+      return;
+    }
     text_ += fmt::format("{}{}={}", text_.empty() ? "" : " ", key, value);
   }
 
   const bool json_;
+  const bool apart_;
   std::string text_;
   JsonWriter writer_;
 };
@@ -68,7 +74,7 @@ const char* TaskStatusName(TaskStatus status) {
 }  // namespace
 
 std::string OffsetLine(const StoredOffset& offset, const ValueForm& form) {
-  return Line(form.json)
+  return Line(form)
       .Name("topic", offset.key.topic)
       .Name("client", offset.key.client)
       .Number("partition", offset.key.partition)
@@ -79,7 +85,7 @@ std::string OffsetLine(const StoredOffset& offset, const ValueForm& form) {
 std::string DeliveryLine(const StoredDelivery& stored, const ValueForm& form) {
   const Delivery& delivery = stored.delivery;
   const absl::Duration wait = std::max(delivery.due - form.engine_now, absl::ZeroDuration());
-  Line line(form.json);
+  Line line(form);
   line.Name("id", delivery.id)
       .Number("epoch", delivery.epoch)
       .Name("topic", delivery.topic)
@@ -95,7 +101,7 @@ std::string DeliveryLine(const StoredDelivery& stored, const ValueForm& form) {
 
 std::string DeadLetterLine(const StoredDeadLetter& stored, const ValueForm& form) {
   const DeadLetter& dead = stored.dead_letter;
-  Line line(form.json);
+  Line line(form);
   line.Name("id", dead.delivery_id)
       .Name("dlq_topic", dead.dlq_topic)
       .Number("dlq_offset", dead.dlq_offset)
@@ -103,9 +109,11 @@ std::string DeadLetterLine(const StoredDeadLetter& stored, const ValueForm& form
       .Number("attempts", dead.attempts)
       .Number("epoch", dead.epoch)
       .Name("topic", dead.topic)
+      .Number("incarnation", dead.incarnation)
       .Number("partition", dead.partition)
       .Number("offset", dead.offset)
       .Name("client", dead.client)
+      .Name("died", absl::FormatTime(absl::RFC3339_full, dead.died, absl::UTCTimeZone()))
       .Number("replays", stored.replays)
       .Number("bytes", dead.event.size());
   if (form.event) line.Name("event", dead.event);
@@ -113,7 +121,7 @@ std::string DeadLetterLine(const StoredDeadLetter& stored, const ValueForm& form
 }
 
 std::string TaskLine(const TaskRecord& task, const ValueForm& form) {
-  return Line(form.json)
+  return Line(form)
       .Name("id", task.id)
       .Name("agent", task.agent)
       .Name("client", task.client)

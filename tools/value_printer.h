@@ -13,11 +13,12 @@ namespace holdfast {
 // none), client, attempt, next_attempt_ms and bytes; an offset topic, client, partition and next.
 struct ValueForm {
   bool json = false;
+  bool field_lines = false;     // text: each field on a line of its own
   bool event = false;           // with the event itself
   absl::Duration engine_now{};  // what the time to the next attempt counts from
 };
 
-// Each is one line with its end.
+// Each is one line with its end, unless the form asks for more.
 std::string OffsetLine(const StoredOffset& offset, const ValueForm& form);
 std::string DeliveryLine(const StoredDelivery& delivery, const ValueForm& form);
 std::string DeadLetterLine(const StoredDeadLetter& dead_letter, const ValueForm& form);

@@ -51,7 +51,7 @@ BEHIND_ONE_FILE = {
     "xxhash": ["journal/base/checksum.cc"],
     "nlohmann/": ["journal/base/json.cc"],
     "zstd": ["journal/format/compression.cc", "tools/event_source.cc"],
-    "CLI/": ["tools/cli.cc", "bench/main.cc"],
+    "CLI/": ["tools/cli.cc", "tools/cli_dlq.cc", "tools/cli_parts.cc", "bench/main.cc"],
     "boost/": ["meta/http/beast_client.cc", "meta/http/beast_server.cc"],
     "benchmark/": ["bench/micro/"],
 }

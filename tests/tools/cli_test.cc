@@ -76,8 +76,8 @@ TEST(CliTest, UnknownWordsAndValuesFail) {
 
 TEST(CliTest, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   const std::string all =
-      "The commands are: inspect, dump, verify, get, list, repair, checkpoint, compact, workload, "
-      "check, demo.\n";
+      "The commands are: inspect, dump, verify, get, list, repair, checkpoint, compact, dlq, "
+      "workload, check, demo.\n";
   const std::pair<Arguments, std::string> kSaid[] = {
       {{"frob"}, "holdfast: frob is not a command. " + all},
       {{"frob", "d", "--json"}, "holdfast: frob is not a command. " + all},

@@ -37,10 +37,15 @@ TEST_F(ForeignRecordTest, OneThatMustBeKnownRefusesEveryOpenAndChangesNothing) {
   Append(/*flags=*/0);
   const auto before = Snapshot(store_);
   const std::vector<std::vector<std::string>> commands = {
-      {"list", store_, "deliveries"},          {"get", store_, "delivery", "1"},
-      {"workload", store_, "--io", "posix"},   {"check", store_, "--acks", acks_, "--io", "posix"},
-      {"checkpoint", store_, "--io", "posix"}, {"compact", store_, "--io", "posix"},
-      {"compact", store_, "--dry-run"}};
+      {"list", store_, "deliveries"},
+      {"get", store_, "delivery", "1"},
+      {"workload", store_, "--io", "posix"},
+      {"check", store_, "--acks", acks_, "--io", "posix"},
+      {"checkpoint", store_, "--io", "posix"},
+      {"compact", store_, "--io", "posix"},
+      {"compact", store_, "--dry-run"},
+      {"dlq", "list", store_},
+      {"dlq", "purge", store_, "--all", "--io", "posix"}};
   for (const std::vector<std::string>& arguments : commands) {
     const ToolRun run = RunTool(arguments);
     EXPECT_EQ(run.exit_code, kExitUsageOrIo) << arguments[0] << ": " << run.out << run.err;

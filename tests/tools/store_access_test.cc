@@ -21,6 +21,10 @@ class StoreAccessTest : public SmallStoreTest {
             {"list", store_, "deliveries"},
             {"get", store_, "delivery", "1"},
             {"compact", store_, "--dry-run"},
+            {"dlq", "list", store_},
+            {"dlq", "show", store_, "1"},
+            {"dlq", "redrive", store_, "1", "--dry-run"},
+            {"dlq", "purge", store_, "--all", "--dry-run"},
             {"repair", store_}};
   }
   std::vector<std::vector<std::string>> WriteCommands() const {
@@ -28,6 +32,8 @@ class StoreAccessTest : public SmallStoreTest {
             {"check", store_, "--acks", acks_, "--io", "posix"},
             {"checkpoint", store_, "--io", "posix"},
             {"compact", store_, "--io", "posix"},
+            {"dlq", "redrive", store_, "1", "--io", "posix"},
+            {"dlq", "purge", store_, "--all", "--io", "posix"},
             {"repair", store_, "--apply"}};
   }
   // Of those, the ones that begin no store.
@@ -42,11 +48,13 @@ class StoreAccessTest : public SmallStoreTest {
     const auto before = Snapshot(directory_.path());
     for (const std::vector<std::string>& arguments : commands) {
       const ToolRun run = RunTool(arguments);
-      EXPECT_EQ(run.exit_code, kExitUsageOrIo) << arguments[0] << ": " << run.out << run.err;
-      EXPECT_EQ(run.out, "") << arguments[0];
-      EXPECT_TRUE(run.err.starts_with("holdfast " + arguments[0] + ": ")) << run.err;
-      EXPECT_NE(run.err.find(word), std::string::npos) << arguments[0] << ": " << run.err;
-      EXPECT_EQ(Snapshot(directory_.path()), before) << arguments[0];
+      const std::string command =
+          arguments[0] == "dlq" ? arguments[0] + " " + arguments[1] : arguments[0];
+      EXPECT_EQ(run.exit_code, kExitUsageOrIo) << command << ": " << run.out << run.err;
+      EXPECT_EQ(run.out, "") << command;
+      EXPECT_TRUE(run.err.starts_with("holdfast " + command + ": ")) << run.err;
+      EXPECT_NE(run.err.find(word), std::string::npos) << command << ": " << run.err;
+      EXPECT_EQ(Snapshot(directory_.path()), before) << command;
     }
   }
 };

@@ -60,10 +60,22 @@ TEST(ValuePrinterTest, DeadLettersAndTasksAreOneLineEach) {
     const std::string line = DeadLetterLine(stored, {.json = json, .event = true});
     EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
   }
+  EXPECT_NE(DeadLetterLine(stored, {}).find(" died=1970-01-01T00:00:00+00:00 "), std::string::npos);
   TaskRecord task;
   task.id = "t";
   task.status = TaskStatus::kRunning;
   EXPECT_NE(TaskLine(task, {.json = true}).find("\"status\":\"RUNNING\""), std::string::npos);
+}
+
+TEST(ValuePrinterTest, ATextMayHaveALineForEachField) {
+  StoredOffset offset;
+  offset.key = {"orders", "two words", 1};
+  offset.position = 12;
+  EXPECT_EQ(
+      OffsetLine(offset, {.field_lines = true}),
+      "topic         orders\nclient        \"two words\"\npartition     1\nnext          12\n");
+  EXPECT_EQ(OffsetLine(offset, {.json = true, .field_lines = true}),
+            OffsetLine(offset, {.json = true}));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ struct Flight {
   std::string id;
   uint64_t offset = 0;  // or the event's place in Book::unnumbered, if it has no number
   bool numbered = false;
-  bool live = false;  // false: the slot is free
+  bool live = false;     // false: the slot is free
+  bool counted = false;  // its next push is counted already, and was not made yet
   Phase phase = Phase::kArmed;
   uint32_t attempt = 0;        // pushes counted
   uint32_t dead_attempts = 0;  // failed attempts to dead-letter it, in this process

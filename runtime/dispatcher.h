@@ -77,6 +77,8 @@ class DispatcherCore {
   void BeginPush(Slot slot, uint32_t channel, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FinishPush(Slot slot, uint32_t generation, uint32_t attempt, const Status& durable)
       ABSL_LOCKS_EXCLUDED(mu_);
+  void PushCounted(Slot slot, uint32_t channel, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arm(Slot slot, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -23,9 +23,12 @@ StatusOr<Delivery> DispatcherCore::Read(const Flight& flight) {
 void DispatcherCore::PushOrWait(Slot slot, Effects& effects) {
   Flight& flight = book_.flight(slot);
   book_.Detach(slot);
-  if (flight.attempt >= options_.attempts_max) return BeginDeadLetter(slot, effects);
+  if (!flight.counted && flight.attempt >= options_.attempts_max) {
+    return BeginDeadLetter(slot, effects);
+  }
   const uint32_t channel = book_.NextChannel(book_.track(flight.track).client);
   if (channel == kNone) return Wait(slot);
+  if (flight.counted) return PushCounted(slot, channel, effects);
   BeginPush(slot, channel, effects);
 }
 
@@ -72,27 +75,35 @@ void DispatcherCore::FinishPush(Slot slot, uint32_t generation, uint32_t attempt
     Flight& flight = book_.flight(slot);
     // It was acknowledged meanwhile, by its id from an earlier push.
     if (flight.phase != Phase::kPushing || flight.attempt != attempt) return;
-    StatusOr<Delivery> delivery = Read(flight);
+    flight.counted = true;
     if (flight.channel == kNone) {
-      // The channel closed meanwhile; the push is counted all the same.
-      PushOrWait(slot, effects);
-    } else if (!delivery.ok()) {
-      if (options_.log != nullptr) {
-        options_.log->Log(LogLevel::kError, fmt::format("delivery {} cannot be read: {}", flight.id,
-                                                        Message(delivery.status())));
-      }
-      Arm(slot, engine_.EngineNow() + Backoff(attempt));
+      PushOrWait(slot, effects);  // the channel closed meanwhile
     } else {
-      if (attempt > 1) ++stats_.redelivered;
-      Hand(slot, flight.channel, *std::move(delivery), effects);
+      PushCounted(slot, flight.channel, effects);
     }
   }
   Run(effects);
 }
 
+// Its count is durable, and it is made once a channel is there for it.
+void DispatcherCore::PushCounted(Slot slot, uint32_t channel, Effects& effects) {
+  Flight& flight = book_.flight(slot);
+  StatusOr<Delivery> delivery = Read(flight);
+  if (!delivery.ok()) {
+    if (options_.log != nullptr) {
+      options_.log->Log(LogLevel::kError, fmt::format("delivery {} cannot be read: {}", flight.id,
+                                                      Message(delivery.status())));
+    }
+    return Arm(slot, engine_.EngineNow() + Backoff(flight.attempt));
+  }
+  if (flight.attempt > 1) ++stats_.redelivered;
+  Hand(slot, channel, *std::move(delivery), effects);
+}
+
 // The push itself.
 void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects) {
   Flight& flight = book_.flight(slot);
+  flight.counted = false;
   book_.Attach(slot, channel);
   Arm(slot, engine_.EngineNow() + options_.ack_timeout);
   ++stats_.pushed;
@@ -126,6 +137,7 @@ void DispatcherCore::ChannelOpened(std::string_view name, std::shared_ptr<Channe
     for (const auto& [slot, generation] : waiting) {
       if (!book_.Is(slot, generation) || book_.flight(slot).phase != Phase::kWaiting) continue;
       --stats_.waiting;
+      book_.flight(slot).phase = Phase::kArmed;
       PushOrWait(slot, effects);
     }
   }

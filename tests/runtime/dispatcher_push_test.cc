@@ -64,6 +64,24 @@ TEST_F(DispatcherPushTest, AClosedChannelGivesItsDeliveriesToAnother) {
   EXPECT_EQ(world_.dispatcher->Stats().waiting, 0u);
 }
 
+// A channel that closes while the count of its push is on its way: the push is made over the next
+// one, and counted once.
+// Proves: T1, T9
+TEST_F(DispatcherPushTest, APushThatIsCountedIsMadeOverWhateverChannelComes) {
+  world_.StartAndRecover();
+  const std::string id = world_.Deliver(7, {"billing"}).targets[0].id;
+  const auto first = std::make_shared<RecordingChannel>();
+  world_.dispatcher->ChannelOpened("billing", first);
+  world_.dispatcher->ChannelClosed("billing", first.get());
+  world_.Settle();
+  EXPECT_TRUE(first->pushed.empty());
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 1u);
+  const auto second = world_.Open("billing");
+  ASSERT_EQ(second->ids(), std::vector<std::string>{id});
+  EXPECT_EQ(second->pushed[0].attempt, 1u);
+  EXPECT_EQ(world_.engine->deliveries().Get(id)->delivery.attempt, 1u);
+}
+
 TEST_F(DispatcherPushTest, ChannelsOfAClientTakeTurns) {
   world_.StartAndRecover();
   const auto one = world_.Open("billing"), two = world_.Open("billing");

@@ -20,13 +20,15 @@ struct Obligation {
 };
 
 // One run: the dispatcher's host, source and clients, and the judge of it all.
-class Simulation final : public SourceAck {
+class Simulation final : public SourceAck, public DeadLetterSink, public DeadLetterLedger {
  public:
   explicit Simulation(uint64_t seed) : rng_(seed) {
     world_.options.attempts_max = 4;
     world_.options.ack_timeout = absl::Seconds(5);
     world_.options.backoff_max = absl::Seconds(4);
     world_.host.source_ack = this;
+    world_.host.sink = this;
+    world_.host.ledger = this;
     world_.StartAndRecover();
   }
 
@@ -48,6 +50,33 @@ class Simulation final : public SourceAck {
       }
     }
     finished_.insert(*offset);
+  }
+
+  // Sink and ledger are down now and then, and outlive every crash.
+  void Write(const Delivery& delivery, std::string_view,
+             std::function<void(absl::StatusOr<DeadLetterPlace>)> done) override {
+    Note(delivery.offset.value() + 1'000);
+    const Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
+    if (obligation.acknowledged) Complain("what was acknowledged goes to the dead letters");
+    if (!writing_.insert(delivery.id).second) Complain("two calls of the sink for one id");
+    if (Down()) {
+      writing_.erase(delivery.id);
+      return done(absl::UnavailableError("the sink is down"));
+    }
+    writing_.erase(delivery.id);
+    bodies_[delivery.id] = {*delivery.offset, delivery.client};
+    done(DeadLetterPlace{"dlq", bodies_.size()});
+  }
+  void Record(std::string_view id, const DeadLetterPlace& place,
+              std::function<void(absl::Status)> done) override {
+    if (!bodies_.contains(std::string(id))) Complain("a ledger entry without a body");
+    if (Down()) return done(absl::UnavailableError("the ledger is down"));
+    ledger_.emplace(std::string(id), place.offset);
+    dead_.insert(bodies_[std::string(id)]);
+    done(absl::OkStatus());
+  }
+  absl::StatusOr<bool> Has(std::string_view id) override {
+    return ledger_.contains(std::string(id));
   }
 
  private:
@@ -74,6 +103,7 @@ class Simulation final : public SourceAck {
     Note(delivery.offset.value() * 64 + delivery.attempt);
     Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
     ++obligation.pushes;
+    if (ledger_.contains(delivery.id)) Complain("what is in the ledger was pushed again");
     if (obligation.acknowledged) {
       Complain(fmt::format("{} was pushed to {} again after its ACK was answered", *delivery.offset,
                            delivery.client));
@@ -85,15 +115,9 @@ class Simulation final : public SourceAck {
     channel.inbox.push_back(delivery);
   }
 
-  // Acknowledged, or on its way; or a dead letter.
+  // Acknowledged, or on its way; or in the ledger.
   bool IsFinished(uint64_t offset, const std::string& client) {
-    if (obligations_[{offset, client}].asked) return true;
-    bool dead = false;
-    EXPECT_OK(world_.engine->dead_letters().Iterate([&](const StoredDeadLetter& stored) {
-      dead |= stored.dead_letter.offset == offset && stored.dead_letter.client == client;
-      return !dead;
-    }));
-    return dead;
+    return obligations_[{offset, client}].asked || dead_.contains({offset, client});
   }
 
   void Step() {
@@ -110,7 +134,11 @@ class Simulation final : public SourceAck {
       CloseOne();
     } else if (what < 94) {
       world_.engine->Tick();
-    } else if (what < 96) {
+    } else if (what < 95) {
+      // The disk will fail: the journal is poisoned, and only a restart helps.
+      world_.storage->SetFault(
+          SimFault{.at = world_.storage->operations() + 1 + rng_.Below(20), .for_ever = true});
+    } else if (what < 97) {
       // The source hands in again something that it was not told the end of.
       if (next_offset_ > 0) HandIn(rng_.Below(next_offset_));
     } else {
@@ -131,7 +159,12 @@ class Simulation final : public SourceAck {
     const auto result = world_.dispatcher->Deliver(
         {.source = world_.kSource, .offset = offset, .event = "event " + std::to_string(offset)},
         targets);
-    if (!result.ok()) return Complain(result.status().ToString());
+    if (!result.ok()) {
+      if (result.status().code() != StatusCode::kUnavailable) {
+        return Complain(result.status().ToString());
+      }
+      return Crash();
+    }
     for (size_t i = 0; i < clients.size(); ++i) {
       const Obligation& obligation = obligations_[{offset, clients[i]}];
       const DeliverOutcome outcome = result->targets[i].outcome;
@@ -212,6 +245,7 @@ class Simulation final : public SourceAck {
     // What was asked and not answered may have happened or not.
     for (auto& [name, obligation] : obligations_) obligation.asked = obligation.acknowledged;
     world_.StartAndRecover();
+    writing_.clear();
     EXPECT_OK(world_.engine->deliveries().Iterate([this](const StoredDelivery& stored) {
       const Delivery& delivery = stored.delivery;
       if (obligations_[{delivery.offset.value(), delivery.client}].acknowledged) {
@@ -221,7 +255,7 @@ class Simulation final : public SourceAck {
       return true;
     }));
     MarkEndedByTheStore();
-    CheckCursor();
+    CheckProgress();
     // The source hands in again what it was not told the end of, in order.
     for (uint64_t offset = 0; offset < next_offset_; ++offset) {
       if (!finished_.contains(offset)) HandIn(offset);
@@ -243,21 +277,32 @@ class Simulation final : public SourceAck {
     }
   }
 
-  void CheckCursor() {
+  // Neither the source's cursor nor any client's offset has passed what is unfinished.
+  void CheckProgress() {
     const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
-    if (!progress.ok() || !progress->has_cursor) return;
-    for (uint64_t offset = 0; offset < progress->cursor && complaint_.empty(); ++offset) {
-      for (const std::string& client : targets_[offset]) {
-        if (!IsFinished(offset, client)) {
-          Complain(fmt::format("the cursor is at {}, but {} is not finished for {}",
-                               progress->cursor, offset, client));
-        }
+    if (progress.ok() && progress->has_cursor) {
+      for (const std::string& client : kClients) CheckBelow(progress->cursor, client, "the cursor");
+    }
+    for (const std::string& client : kClients) {
+      CheckBelow(world_.NextOf(client), client, "the offset of " + client);
+    }
+  }
+  void CheckBelow(uint64_t end, const std::string& client, const std::string& what) {
+    for (uint64_t offset = 0; offset < end && complaint_.empty(); ++offset) {
+      if (IsTarget(offset, client) && !IsFinished(offset, client)) {
+        Complain(
+            fmt::format("{} is at {}, but {} is not finished for {}", what, end, offset, client));
       }
     }
+  }
+  bool IsTarget(uint64_t offset, const std::string& client) {
+    return std::ranges::count(targets_[offset], client) > 0;
   }
 
   // No more faults: every client has a channel and acknowledges what it gets.
   void End() {
+    faultless_ = true;
+    Crash();  // the journal may have failed
     for (const std::string& client : kClients) OpenOne(client);
     for (int turn = 0; turn < 400 && complaint_.empty(); ++turn) {
       for (const auto& channel : channels_) {
@@ -279,7 +324,7 @@ class Simulation final : public SourceAck {
     world_.clock.Advance(absl::Seconds(1));
     world_.dispatcher->Tick();
     world_.Settle();
-    CheckCursor();
+    CheckProgress();
     const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
     if (next_offset_ > 0 && progress->cursor != next_offset_) Complain("the cursor lags behind");
     for (const auto& [offset, clients] : targets_) {
@@ -287,9 +332,12 @@ class Simulation final : public SourceAck {
         if (!IsFinished(offset, client)) {
           Complain(fmt::format("{} was never finished for {}", offset, client));
         }
+        if (world_.NextOf(client) <= offset) Complain("the offset of " + client + " lags behind");
       }
     }
   }
+
+  bool Down() { return !faultless_ && rng_.OneIn(3); }
 
   SeededRng rng_;
   DispatcherWorld world_;
@@ -297,6 +345,11 @@ class Simulation final : public SourceAck {
   std::map<uint64_t, std::vector<std::string>> targets_;
   std::map<std::pair<uint64_t, std::string>, Obligation> obligations_;
   std::set<uint64_t> finished_;  // the source was told; it does not forget
+  std::map<std::string, std::pair<uint64_t, std::string>> bodies_;  // by id
+  std::set<std::string> writing_;
+  std::set<std::pair<uint64_t, std::string>> dead_;
+  std::map<std::string, uint64_t> ledger_;
+  bool faultless_ = false;
   uint64_t next_offset_ = 0;
   uint64_t crashes_ = 0;
   uint64_t fingerprint_ = 0;

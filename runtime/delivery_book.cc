@@ -41,7 +41,8 @@ uint32_t DeliveryBook::AddTrack(uint32_t source, uint32_t client, uint64_t start
   return index;
 }
 
-Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64_t> offset) {
+Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64_t> offset,
+                       uint64_t event) {
   Slot slot;
   if (free_flights_.empty()) {
     slot = static_cast<Slot>(flights_.size());
@@ -53,7 +54,7 @@ Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64
   Flight& flight = flights_[slot];
   const uint32_t generation = flight.generation + 1;
   flight = Flight{.id = std::string(id),
-                  .offset = offset.value_or(0),
+                  .offset = offset.value_or(event),
                   .numbered = offset.has_value(),
                   .live = true,
                   .generation = generation,
@@ -61,8 +62,8 @@ Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64
   CHECK(by_id_.insert(slot).second);
   if (offset.has_value()) {
     CHECK(by_place_.insert(slot).second);
-    tracks_[track].pending.Add(*offset);
   }
+  if (PendingWindow* const window = WindowOf(flight)) window->Add(flight.offset);
   ++ClientOfFlight(flight).in_flight;
   return slot;
 }
@@ -77,20 +78,22 @@ Slot DeliveryBook::FindAt(uint32_t track, uint64_t offset) const {
   return found == by_place_.end() ? kNone : *found;
 }
 
+PendingWindow* DeliveryBook::WindowOf(const Flight& flight) {
+  Track& track = tracks_[flight.track];
+  if (flight.numbered) return &track.pending;
+  return flight.offset != 0 ? &track.unnumbered : nullptr;
+}
+
 void DeliveryBook::BeginEnd(Slot slot) {
   const Flight& flight = flights_[slot];
-  if (!flight.numbered) return;
-  Track& track = tracks_[flight.track];
-  track.pending.Remove(flight.offset);
-  track.ending[flight.offset] = slot;
+  if (PendingWindow* const window = WindowOf(flight)) window->Remove(flight.offset);
+  if (flight.numbered) tracks_[flight.track].ending[flight.offset] = slot;
 }
 
 void DeliveryBook::AbandonEnd(Slot slot) {
   const Flight& flight = flights_[slot];
-  if (!flight.numbered) return;
-  Track& track = tracks_[flight.track];
-  track.ending.erase(flight.offset);
-  track.pending.Add(flight.offset);
+  if (flight.numbered) tracks_[flight.track].ending.erase(flight.offset);
+  if (PendingWindow* const window = WindowOf(flight)) window->Add(flight.offset);
 }
 
 void DeliveryBook::Remove(Slot slot) {
@@ -98,10 +101,10 @@ void DeliveryBook::Remove(Slot slot) {
   CHECK(flight.live);
   Detach(slot);
   by_id_.erase(slot);
+  if (PendingWindow* const window = WindowOf(flight)) window->Remove(flight.offset);
   if (flight.numbered) {
     by_place_.erase(slot);
     Track& track = tracks_[flight.track];
-    track.pending.Remove(flight.offset);
     track.ending.erase(flight.offset);
     sources_[track.source].cursor_dirty = true;
   }
@@ -133,6 +136,20 @@ bool DeliveryBook::Unfinished(uint32_t source, uint64_t offset) const {
   const std::vector<uint32_t>& tracks = sources_[source].tracks;
   return std::any_of(tracks.begin(), tracks.end(),
                      [&](uint32_t track) { return FindAt(track, offset) != kNone; });
+}
+
+absl::Duration DeliveryBook::OldestOf(uint32_t client) const {
+  absl::Duration oldest = absl::InfiniteDuration();
+  for (const uint32_t index : clients_[client].tracks) {
+    const Track& track = tracks_[index];
+    if (const auto offset = track.pending.lowest()) {
+      oldest = std::min(oldest, flights_[FindAt(index, *offset)].born);
+    }
+    if (const auto event = track.unnumbered.lowest()) {
+      oldest = std::min(oldest, unnumbered_.at(*event).born);
+    }
+  }
+  return oldest;
 }
 
 uint32_t DeliveryBook::OpenFor(uint32_t client, std::shared_ptr<Channel> channel) {
@@ -193,9 +210,10 @@ void DeliveryBook::Detach(Slot slot) {
   flight.channel = flight.channel_previous = flight.channel_next = kNone;
 }
 
-uint64_t DeliveryBook::AddUnnumbered(const SourceKey& source, uint64_t token, uint32_t targets) {
+uint64_t DeliveryBook::AddUnnumbered(const SourceKey& source, uint64_t token, uint32_t targets,
+                                     absl::Duration born) {
   const uint64_t event = next_unnumbered_++;
-  unnumbered_[event] = {.source = source, .token = token, .unfinished = targets};
+  unnumbered_[event] = {.source = source, .token = token, .unfinished = targets, .born = born};
   return event;
 }
 

@@ -38,7 +38,7 @@ enum class Phase : uint8_t {
 
 struct Flight {
   std::string id;
-  uint64_t offset = 0;  // or the event's place in Book::unnumbered, if it has no number
+  uint64_t offset = 0;  // or the event of AddUnnumbered, if it has no number; 0: recovered
   bool numbered = false;
   bool live = false;     // false: the slot is free
   bool counted = false;  // its next push is counted already, and was not made yet
@@ -48,6 +48,7 @@ struct Flight {
   uint32_t generation = 0;     // of the slot: who comes back late compares it
   uint64_t epoch = 0;
   uint32_t track = kNone;
+  absl::Duration born;       // when it was put, on the engine clock
   uint32_t channel = kNone;  // over which it was pushed last; kNone: over none that is open
   uint32_t channel_previous = kNone, channel_next = kNone;
 };
@@ -55,8 +56,9 @@ struct Flight {
 struct Track {
   uint32_t source = kNone;
   uint32_t client = kNone;
-  uint64_t start = 0;     // the first offset that was meant for the client, as far as is known
-  PendingWindow pending;  // offsets whose end is not in the journal
+  uint64_t start = 0;        // the first offset that was meant for the client, as far as is known
+  PendingWindow pending;     // offsets whose end is not in the journal
+  PendingWindow unnumbered;  // likewise, events without a number
   // Numbered flights whose end is in the journal and not durable yet, by offset.
   absl::btree_map<uint64_t, uint32_t> ending;
 };
@@ -76,6 +78,9 @@ struct Client {
   std::deque<std::pair<Slot, uint32_t>> waiting;  // slot and generation; some may have ended
   uint64_t in_flight = 0;
   std::vector<uint32_t> tracks;
+  // For Stats.
+  uint64_t pushed = 0, redelivered = 0, acked = 0;
+  absl::Duration last_ack = -absl::InfiniteDuration();  // on the engine clock
 };
 
 struct OpenChannel {
@@ -89,6 +94,7 @@ struct Unnumbered {
   SourceKey source;
   uint64_t token = 0;
   uint32_t unfinished = 0;
+  absl::Duration born;
 };
 
 // Threads: one at a time.
@@ -113,10 +119,12 @@ class DeliveryBook {
   OpenChannel& channel(uint32_t index) { return channels_[index]; }
   Client& ClientOfFlight(const Flight& flight) { return clients_[tracks_[flight.track].client]; }
   size_t sources() const { return sources_.size(); }
+  size_t clients() const { return clients_.size(); }
   uint64_t in_flight() const { return by_id_.size(); }
 
-  // A flight on `track`; numbered ones are pending in its window from now on.
-  Slot Add(std::string_view id, uint32_t track, std::optional<uint64_t> offset);
+  // A flight on `track`, pending in its window from now on. `event`: of AddUnnumbered, for one
+  // without an offset.
+  Slot Add(std::string_view id, uint32_t track, std::optional<uint64_t> offset, uint64_t event = 0);
   // kNone: no such id is in flight.
   Slot Find(std::string_view id) const;
   Slot FindAt(uint32_t track, uint64_t offset) const;
@@ -139,6 +147,9 @@ class DeliveryBook {
   // Whether any client has this offset unfinished.
   bool Unfinished(uint32_t source, uint64_t offset) const;
 
+  // When the oldest of its flights was put; infinite if it has none.
+  absl::Duration OldestOf(uint32_t client) const;
+
   // --- Channels ---
   uint32_t OpenFor(uint32_t client, std::shared_ptr<Channel> channel);
   // The slots that were pushed over it, oldest push first; they are on no channel any more. None if
@@ -150,7 +161,8 @@ class DeliveryBook {
   void Detach(Slot slot);
 
   // --- Events without a number ---
-  uint64_t AddUnnumbered(const SourceKey& source, uint64_t token, uint32_t targets);
+  uint64_t AddUnnumbered(const SourceKey& source, uint64_t token, uint32_t targets,
+                         absl::Duration born = absl::ZeroDuration());
   // One target has finished. The event, if that was the last.
   std::optional<Unnumbered> FinishUnnumbered(uint64_t event);
 
@@ -180,6 +192,8 @@ class DeliveryBook {
     uint32_t track;
     uint64_t offset;
   };
+  // The window that shows the flight as pending; null: none does.
+  PendingWindow* WindowOf(const Flight& flight);
   struct PlaceHash {
     using is_transparent = void;
     const std::deque<Flight>* flights;

@@ -126,6 +126,7 @@ Slot DispatcherCore::TakeOver(const Delivery& delivery) {
   flight.epoch = delivery.epoch;
   ++stats_.recovered;
   const absl::Duration now = engine_.EngineNow();
+  flight.born = now - std::max(clock_.WallNow() - delivery.created, absl::ZeroDuration());
   absl::Duration left = std::min(delivery.due - now, LongestWait(options_));
   if (delivery.attempt == 0) left = absl::ZeroDuration();
   if (left <= absl::ZeroDuration()) left = AnyPartOf(options_.recover_spread, rng_);
@@ -269,20 +270,20 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
     book_.source(source).seen = event.offset;
     book_.source(source).cursor_dirty = true;
   }
-  const uint64_t unnumbered =
-      event.offset.has_value() || targets.empty()
-          ? 0
-          : book_.AddUnnumbered(event.source, event.token, static_cast<uint32_t>(targets.size()));
+  const uint64_t unnumbered = event.offset.has_value() || targets.empty()
+                                  ? 0
+                                  : book_.AddUnnumbered(event.source, event.token,
+                                                        static_cast<uint32_t>(targets.size()), now);
   for (size_t i = 0; i < puts.size(); ++i) {
     Delivery& put = puts[i];
     const uint32_t client = book_.FindClient(put.client);
     uint32_t track = book_.FindTrack(source, client);
     if (track == kNone) track = book_.AddTrack(source, client, event.offset.value_or(0));
-    const Slot slot = book_.Add(put.id, track, event.offset);
+    const Slot slot = book_.Add(put.id, track, event.offset, unnumbered);
     Flight& flight = book_.flight(slot);
     flight.epoch = put.epoch;
     flight.attempt = put.attempt;
-    if (!event.offset.has_value()) flight.offset = unnumbered;
+    flight.born = now;
     result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = put.id});
     if (channels[i] == kNone) {
       Wait(slot);
@@ -315,6 +316,19 @@ DispatcherStats DispatcherCore::Stats() {
   MutexLock lock(mu_);
   DispatcherStats stats = stats_;
   stats.in_flight = book_.in_flight();
+  const absl::Duration now = engine_.EngineNow();
+  for (uint32_t index = 0; index < book_.clients(); ++index) {
+    const Client& client = book_.client(index);
+    const absl::Duration oldest = book_.OldestOf(index);
+    stats.clients.push_back({.client = client.name,
+                             .channels = client.channels.size(),
+                             .in_flight = client.in_flight,
+                             .pushed = client.pushed,
+                             .redelivered = client.redelivered,
+                             .acked = client.acked,
+                             .oldest_age = oldest <= now ? now - oldest : absl::ZeroDuration(),
+                             .since_last_ack = now - client.last_ack});
+  }
   return stats;
 }
 

@@ -178,6 +178,8 @@ void DispatcherCore::FinishEnd(Slot slot, Reason reason, const Status& durable) 
       switch (reason) {
         case Reason::kAcked:
           ++stats_.acked;
+          ++book_.ClientOfFlight(flight).acked;
+          book_.ClientOfFlight(flight).last_ack = engine_.EngineNow();
           answers_.Remember(
               flight.id, SignatureOf(flight.epoch, book_.ClientOfFlight(flight).name, ending.key));
           Audit("ack", flight);

@@ -96,7 +96,10 @@ void DispatcherCore::PushCounted(Slot slot, uint32_t channel, Effects& effects) 
     }
     return Arm(slot, engine_.EngineNow() + Backoff(flight.attempt));
   }
-  if (flight.attempt > 1) ++stats_.redelivered;
+  if (flight.attempt > 1) {
+    ++stats_.redelivered;
+    ++book_.ClientOfFlight(flight).redelivered;
+  }
   Hand(slot, channel, *std::move(delivery), effects);
 }
 
@@ -107,6 +110,7 @@ void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, Effect
   book_.Attach(slot, channel);
   Arm(slot, engine_.EngineNow() + options_.ack_timeout);
   ++stats_.pushed;
+  ++book_.ClientOfFlight(flight).pushed;
   Audit("push", flight);
   effects.push_back(
       [to = book_.channel(channel).channel,

@@ -94,6 +94,16 @@ struct Acknowledgement {
   std::string_view idempotency_key = {};  // empty: the id serves as one
 };
 
+struct ClientStats {
+  std::string client;
+  uint64_t channels = 0;   // open
+  uint64_t in_flight = 0;  // pending deliveries, those that wait for a channel too
+  // Since this dispatcher was made.
+  uint64_t pushed = 0, redelivered = 0, acked = 0;
+  absl::Duration oldest_age;      // of what is in flight, since its put; zero: nothing is
+  absl::Duration since_last_ack;  // infinite: there was none
+};
+
 struct DispatcherStats {
   uint64_t in_flight = 0;  // pending deliveries, those that wait for a channel too
   uint64_t waiting = 0;    // among them: due, without a channel of their client
@@ -102,7 +112,13 @@ struct DispatcherStats {
   uint64_t refused_acks = 0, refused_deliveries = 0;
   uint64_t source_acks = 0;
   uint64_t recovered = 0, unreadable = 0;  // at Recover()
+  std::vector<ClientStats> clients;        // every client that was ever named
 };
+
+// The same in the text format of Prometheus (version 0.0.4), with counters and gauges whose names
+// begin with holdfast_dispatcher_. Names of clients become labels; bytes that a label cannot show
+// come as \xHH.
+std::string MetricsText(const DispatcherStats& stats);
 
 // --- What the host plugs in. Calls come from any thread, outside the dispatcher's lock unless it
 // is said, and may call the dispatcher. ---

@@ -82,6 +82,29 @@ TEST_F(DispatcherPushTest, APushThatIsCountedIsMadeOverWhateverChannelComes) {
   EXPECT_EQ(world_.engine->deliveries().Get(id)->delivery.attempt, 1u);
 }
 
+TEST_F(DispatcherPushTest, TheStatsOfAClientSayHowItGoes) {
+  world_.StartAndRecover();
+  const auto channel = world_.Open("billing");
+  const std::string old = world_.Deliver(7, {"billing"}).targets[0].id;
+  world_.Advance(absl::Seconds(10));
+  const std::string newer = world_.Deliver(8, {"billing"}).targets[0].id;
+  EXPECT_OK(world_.Ack(newer, "billing"));
+  world_.Advance(absl::Seconds(21));
+  const auto of_billing = [&] { return world_.dispatcher->Stats().clients.at(0); };
+  EXPECT_EQ(of_billing().client, "billing");
+  EXPECT_EQ(of_billing().in_flight, 1u);
+  EXPECT_EQ(of_billing().pushed, 3u);
+  EXPECT_EQ(of_billing().redelivered, 1u);
+  EXPECT_EQ(of_billing().acked, 1u);
+  EXPECT_EQ(of_billing().oldest_age, absl::Seconds(31));
+  EXPECT_EQ(of_billing().since_last_ack, absl::Seconds(21));
+  world_.Kill();
+  world_.StartAndRecover();
+  EXPECT_EQ(of_billing().oldest_age, absl::Seconds(31)) << "from the wall clock";
+  EXPECT_OK(world_.Ack(old, "billing"));
+  EXPECT_EQ(of_billing().oldest_age, absl::ZeroDuration());
+}
+
 TEST_F(DispatcherPushTest, ChannelsOfAClientTakeTurns) {
   world_.StartAndRecover();
   const auto one = world_.Open("billing"), two = world_.Open("billing");

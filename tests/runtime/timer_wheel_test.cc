@@ -86,7 +86,18 @@ TEST(TimerWheelTest, WhatIsDueInThePastIsDueAtOnce) {
   EXPECT_EQ(TurnOf(wheel, 101 * kGrain), Timers{5});
 }
 
-// Nor does time that is handed in go back.
+// Timers that are set afterwards are due by the latest time there was.
+TEST(TimerWheelTest, TimeThatGoesBackChangesNothing) {
+  TimerWheel wheel(absl::ZeroDuration());
+  wheel.Set(0, 1'100 * kGrain);
+  EXPECT_EQ(TurnOf(wheel, 1'000 * kGrain), Timers());
+  EXPECT_EQ(TurnOf(wheel, 500 * kGrain), Timers());
+  wheel.Set(1, 700 * kGrain);
+  EXPECT_EQ(TurnOf(wheel, 500 * kGrain), Timers{1});
+  EXPECT_EQ(TurnOf(wheel, 1'099 * kGrain), Timers());
+  EXPECT_EQ(TurnOf(wheel, 1'100 * kGrain), Timers{0});
+}
+
 TEST(TimerWheelTest, TimeMayBeginBeforeZero) {
   for (const absl::Duration start : {-absl::InfiniteDuration(), -kYear, -kInstant}) {
     TimerWheel wheel(start);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench/backlog_bench.h"
+#include "bench/dispatcher_report.h"
 #include "bench/machine.h"
 #include "bench/pending_bench.h"
 #include "bench/recovery_report.h"
@@ -26,6 +27,7 @@ struct CommandLine {
   PendingOptions pending;
   RecoveryOptions recovery;
   BacklogOptions backlog;
+  DispatcherBenchOptions dispatcher;
   std::string directory = "holdfast-bench.data";
   IoBackend io = IoBackend::kAuto;
   bool json = false;
@@ -57,6 +59,64 @@ int RunBacklog(const CommandLine& line, const RunFacts& facts) {
   fmt::print("{}", line.json ? BacklogJson(*report, line.backlog, facts)
                              : BacklogMarkdown(*report, line.backlog, facts));
   return report->found == BacklogExpected(line.backlog) ? 0 : 2;
+}
+
+int RunDispatcher(const CommandLine& line, const RunFacts& facts) {
+  const StatusOr<DispatcherReport> report = RunDispatcherBench(line.dispatcher);
+  if (!report.ok()) return Fail(report.status());
+  fmt::print("{}", line.json ? DispatcherJson(*report, line.dispatcher, facts)
+                             : DispatcherMarkdown(*report, line.dispatcher, facts));
+  for (const std::string& fault : report->faults) {
+    fmt::print(stderr, "holdfast-bench: {}\n", fault);
+  }
+  return report->faults.empty() ? 0 : 2;
+}
+
+CLI::App* AddDispatcher(CLI::App& app, DispatcherBenchOptions& dispatcher) {
+  CLI::App* command = app.add_subcommand(
+      "dispatcher", "deliver, push, acknowledge: on the journal and on the in-memory stores");
+  command->add_option("--cases", dispatcher.cases, "closed, open, pending or all")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"closed", "open", "pending", "all"}));
+  command->add_option("--seconds", dispatcher.seconds, "of each measurement")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 3'600.0));
+  command->add_option("--rounds", dispatcher.rounds, "the median of this many is reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000));
+  command->add_option("--threads", dispatcher.threads, "clients of the closed loop, as 1,2,4")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  command
+      ->add_option("--in-flight", dispatcher.in_flight, "deliveries that are out, of all clients")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t{256}, uint64_t{10'000'000}));
+  command->add_option("--rate", dispatcher.rate, "of the open loop, acknowledgements a second")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e7));
+  command->add_option("--pending", dispatcher.pending, "deliveries that wait while it ticks")
+      ->capture_default_str();
+  command->add_option("--retries", dispatcher.retries, "share of deliveries that is nacked once")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.5));
+  command->add_option("--dlq", dispatcher.dlq, "share that is never acknowledged: dead letters")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.5));
+  command->footer(
+      "Examples:\n"
+      "  holdfast-bench dispatcher --dir /mnt/disk/bench\n"
+      "      everything: two minutes\n"
+      "  holdfast-bench dispatcher --cases closed --threads 1 --rounds 5\n"
+      "      what the journal adds to a cycle\n"
+      "  holdfast-bench dispatcher --cases open --rate 50000 --seconds 10 --json >>open.jsonl\n"
+      "      latency at a fixed rate\n"
+      "  holdfast-bench dispatcher --cases pending --pending 10000000\n"
+      "      what the targets are meant for: 6 GB of disk\n"
+      "  holdfast-bench dispatcher --cases closed --retries 0.05 --dlq 0.01\n"
+      "      five of a hundred are nacked once, one never acknowledged\n"
+      "Exit code 2: a delivery was lost, or came to more than one end.");
+  return command;
 }
 
 CLI::App* AddBacklog(CLI::App& app, BacklogOptions& backlog) {
@@ -172,6 +232,8 @@ int Main(int count, char** words) {
   add_common(recovery);
   CLI::App* backlog = AddBacklog(app, line.backlog);
   add_common(backlog);
+  CLI::App* dispatcher = AddDispatcher(app, line.dispatcher);
+  add_common(dispatcher);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
@@ -182,14 +244,16 @@ int Main(int count, char** words) {
   std::filesystem::create_directories(line.directory, error);
   if (error) return Fail(Unavailable(Detail::kIo, "{}: {}", line.directory, error.message()));
   line.stores.directory = line.pending.directory = line.directory;
-  line.recovery.directory = line.backlog.directory = line.directory;
+  line.recovery.directory = line.backlog.directory = line.dispatcher.directory = line.directory;
   line.stores.io = line.pending.io = line.recovery.io = line.backlog.io = line.io;
+  line.dispatcher.io = line.io;
   line.stores.batched = cases != "synced";
   line.stores.synced = cases != "batched";
   const RunFacts facts{.machine = DescribeMachine(line.directory),
                        .command_line = Join(count, words)};
   if (stores->parsed()) return RunStores(line, facts);
   if (backlog->parsed()) return RunBacklog(line, facts);
+  if (dispatcher->parsed()) return RunDispatcher(line, facts);
   return recovery->parsed() ? RunRecovery(line, facts) : RunPending(line);
 }
 

@@ -1,10 +1,13 @@
-// Time as the benchmarks take it: nanoseconds, and the processor time of the whole process.
+// Time as the benchmarks take it: nanoseconds, the processor time of the whole process, and a
+// pause.
 #pragma once
 
 #include <sys/resource.h>
 
 #include <chrono>
 #include <cstdint>
+
+#include "journal/base/mutex.h"
 
 namespace holdfast::bench {
 
@@ -22,6 +25,16 @@ inline double CpuSeconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+inline void Pause(double seconds) {
+  Mutex mu;  // Guards nothing: only its wait is wanted.
+  CondVar never;
+  MutexLock lock(mu);
+  const int64_t until = NowNanos() + static_cast<int64_t>(seconds * 1e9);
+  for (int64_t left = until - NowNanos(); left > 0; left = until - NowNanos()) {
+    never.WaitFor(mu, absl::Nanoseconds(left));
+  }
 }
 
 }  // namespace holdfast::bench

@@ -110,16 +110,6 @@ void RunOne(Worker& worker, const WorkloadPlan& plan) {
   }
 }
 
-void Pause(double seconds) {
-  Mutex mu;  // Guards nothing: only its wait is wanted.
-  CondVar never;
-  MutexLock lock(mu);
-  const int64_t until = NowNanos() + static_cast<int64_t>(seconds * 1e9);
-  for (int64_t left = until - NowNanos(); left > 0; left = until - NowNanos()) {
-    never.WaitFor(mu, absl::Nanoseconds(left));
-  }
-}
-
 }  // namespace
 
 StatusOr<WorkloadResult> RunWorkload(Subject& subject, const WorkloadPlan& plan) {

@@ -428,9 +428,13 @@ void GroupCommitter::IntervalTurn() {
     }
   }
   const absl::Duration soon = clock_.Now() + kCollectAfter;
-  // While the open group's interval runs, appends need not wake it.
+  const absl::Duration due = queue_.DueAt();
+  // While the open group's interval runs, appends need not wake it. Where it should run and does
+  // not yet (somebody else submits, or appended while this thread collected), the next turn sees to
+  // it.
   committer_asleep_ = !groups_.has_batches();
-  SleepUntil(queue_.in_flight() > 0 ? soon : std::max(soon, queue_.DueAt()));
+  const bool unknown = submitting_ || (!committer_asleep_ && due == absl::InfiniteDuration());
+  SleepUntil(unknown || queue_.in_flight() > 0 ? soon : std::max(soon, due));
 }
 
 // Waiters drive by themselves: this thread is for callbacks, for the regular sync of level written,

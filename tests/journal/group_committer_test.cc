@@ -121,6 +121,28 @@ TEST_P(JournalThreadsTest, EveryWaiterIsConfirmed) {
   ExpectRecovered(AllOf(kThreads, kEach));
 }
 
+// Somebody flushes beside a writer and leaves: whoever appended meanwhile still has the committer
+// to count on.
+TEST_P(JournalThreadsTest, AWriterBesideAFlusherIsConfirmed) {
+  constexpr uint64_t kCommits = 500;
+  std::atomic<uint64_t> commits = 0;
+  InThreads(2, [&](size_t thread) {
+    if (thread == 0) {
+      for (; commits < kCommits; ++commits) {
+        Commit last;
+        for (uint64_t more = 0; more <= commits % 40; ++more) last = journal_->Append({more}, 50);
+        ASSERT_OK(last.Wait());
+      }
+    } else {
+      for (uint64_t seen = 0; seen < kCommits;) {
+        ASSERT_OK((*journal_)->Flush());
+        while (commits == seen) std::this_thread::yield();
+        seen = commits;
+      }
+    }
+  });
+}
+
 // A lone caller, and callers that come and go: whoever leads hands over when it leaves.
 TEST_P(JournalThreadsTest, CallersThatComeAndGoAreAllConfirmed) {
   std::atomic<uint64_t> value = 0;

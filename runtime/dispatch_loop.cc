@@ -24,7 +24,11 @@ Status CheckOptions(const DispatcherOptions& options) {
   if (!(options.backoff_jitter >= 0 && options.backoff_jitter <= 1)) {
     return Invalid("backoff_jitter is {}: it must be from 0 to 1", options.backoff_jitter);
   }
-  if (options.recover_spread < absl::ZeroDuration()) return Invalid("recover_spread is below 0");
+  if (options.recover_spread < absl::ZeroDuration() ||
+      options.recover_spread > absl::Hours(24 * 365)) {
+    return Invalid("recover_spread is {}: it must be from 0 to a year",
+                   absl::FormatDuration(options.recover_spread));
+  }
   if (options.in_flight_per_client == 0 || options.in_flight_total == 0) {
     return Invalid("in_flight_per_client and in_flight_total must be at least 1");
   }

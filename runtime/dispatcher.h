@@ -82,6 +82,7 @@ class DispatcherCore {
   void Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arm(Slot slot, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsWaiting(const std::pair<Slot, uint32_t>& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wait(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   StatusOr<Delivery> Read(const Flight& flight);
 

@@ -11,6 +11,8 @@ namespace {
 
 // What one tick does at most before it lets others have the lock.
 constexpr size_t kDueAtOnce = 1'024;
+// A client's list of what waits may hold so many that have ended.
+constexpr size_t kWaitingSlack = 64;
 
 }  // namespace
 
@@ -127,8 +129,20 @@ void DispatcherCore::Wait(Slot slot) {
   Flight& flight = book_.flight(slot);
   flight.phase = Phase::kWaiting;
   wheel_.Clear(slot);
-  book_.ClientOfFlight(flight).waiting.emplace_back(slot, flight.generation);
+  Client& client = book_.ClientOfFlight(flight);
+  client.waiting.emplace_back(slot, flight.generation);
   ++stats_.waiting;
+  // Those that ended while they waited are not in flight any more.
+  if (client.waiting.size() > 2 * client.in_flight + kWaitingSlack) {
+    std::erase_if(client.waiting, [this](const auto& entry) {
+      mu_.AssertHeld();
+      return !IsWaiting(entry);
+    });
+  }
+}
+
+bool DispatcherCore::IsWaiting(const std::pair<Slot, uint32_t>& entry) {
+  return book_.Is(entry.first, entry.second) && book_.flight(entry.first).phase == Phase::kWaiting;
 }
 
 void DispatcherCore::ChannelOpened(std::string_view name, std::shared_ptr<Channel> channel) {
@@ -138,8 +152,9 @@ void DispatcherCore::ChannelOpened(std::string_view name, std::shared_ptr<Channe
     const uint32_t client = book_.ClientOf(name);
     book_.OpenFor(client, std::move(channel));
     auto waiting = std::exchange(book_.client(client).waiting, {});
-    for (const auto& [slot, generation] : waiting) {
-      if (!book_.Is(slot, generation) || book_.flight(slot).phase != Phase::kWaiting) continue;
+    for (const auto& entry : waiting) {
+      if (!IsWaiting(entry)) continue;
+      const Slot slot = entry.first;
       --stats_.waiting;
       book_.flight(slot).phase = Phase::kArmed;
       PushOrWait(slot, effects);

@@ -29,6 +29,7 @@ TEST(DispatchLoopTest, EachOptionHasItsRange) {
            check([](DispatcherOptions& o) { o.attempts_max = 0; }),
            check([](DispatcherOptions& o) { o.backoff_jitter = 1.5; }),
            check([](DispatcherOptions& o) { o.recover_spread = -absl::Seconds(1); }),
+           check([](DispatcherOptions& o) { o.recover_spread = absl::InfiniteDuration(); }),
            check([](DispatcherOptions& o) { o.in_flight_per_client = 0; }),
            check([](DispatcherOptions& o) { o.in_flight_total = 0; }),
        }) {

@@ -105,6 +105,20 @@ TEST_F(DispatcherPushTest, TheStatsOfAClientSayHowItGoes) {
   EXPECT_EQ(of_billing().oldest_age, absl::ZeroDuration());
 }
 
+// What ends while it waits leaves nothing behind.
+TEST_F(DispatcherPushTest, OfManyThatEndWhileTheyWaitTheLastStillGoesOut) {
+  world_.StartAndRecover();
+  for (uint64_t offset = 0; offset < 500; ++offset) {
+    const std::string id = world_.Deliver(offset, {"billing"}).targets[0].id;
+    if (offset % 100 != 0) world_.dispatcher->Withdraw(id, [](const Status&) {});
+    world_.Settle();
+  }
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 5u);
+  const auto channel = world_.Open("billing");
+  EXPECT_EQ(channel->pushed.size(), 5u);
+  EXPECT_EQ(world_.dispatcher->Stats().waiting, 0u);
+}
+
 TEST_F(DispatcherPushTest, ChannelsOfAClientTakeTurns) {
   world_.StartAndRecover();
   const auto one = world_.Open("billing"), two = world_.Open("billing");

@@ -112,7 +112,7 @@ CLI::App* AddDispatcher(CLI::App& app, DispatcherBenchOptions& dispatcher) {
       "  holdfast-bench dispatcher --cases open --rate 50000 --seconds 10 --json >>open.jsonl\n"
       "      latency at a fixed rate\n"
       "  holdfast-bench dispatcher --cases pending --pending 10000000\n"
-      "      what the targets are meant for: 6 GB of disk\n"
+      "      what the targets are meant for: 6 GB of disk and 3 GB of memory\n"
       "  holdfast-bench dispatcher --cases closed --retries 0.05 --dlq 0.01\n"
       "      five of a hundred are nacked once, one never acknowledged\n"
       "Exit code 2: a delivery was lost, or came to more than one end.");

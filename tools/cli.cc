@@ -273,16 +273,19 @@ void CommandLine::AddWriteCommands() {
   demo.add_option("--kills", demo_.kills, "how often the child is killed")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  demo.add_option("--clients", demo_.clients, "clients that each event goes to")
+  demo.add_option("--clients", demo_.clients,
+                  "clients that each event goes to: fast, slow, nacking, dying, poison, fast, ...")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   demo.add_option("--repeat", demo_.repeat, "times through the events; 0: until there are 2000")
       ->capture_default_str();
-  demo.add_option("--seed", demo_.seed, "chooses acknowledgements and kill moments")
+  demo.add_option("--seed", demo_.seed, "chooses what the clients do, and kill moments")
       ->check(WholeNumber())
       ->capture_default_str();
   writer_.AddWriterOptions(demo);
-  demo.add_option("--report-to", demo_.report_to)->group("");  // Hidden: the child's descriptor.
+  // Hidden: for the child.
+  demo.add_option("--report-to", demo_.report_to)->group("");
+  demo.add_option("--told", demo_.told)->group("");
 }
 
 FetchedCommand CommandLine::FetchDump() {

@@ -1,6 +1,6 @@
-// The demo: this program starts itself as a child that works on a store, kills it again and again,
-// recovers the store and audits it against what the child had told. The run ends when every event
-// was finished for every client.
+// The demo: this program starts itself as a child that dispatches events to simulated clients,
+// kills it again and again, recovers the store and audits it against what the child had told. The
+// run ends when every event was acknowledged by every client or became a dead letter.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "stores/engine_options.h"
 #include "tools/command.h"
 #include "tools/demo_audit.h"
+#include "tools/demo_tables.h"
 #include "tools/demo_work.h"
 #include "tools/event_source.h"
 #include "tools/reporting_child.h"
@@ -47,6 +48,8 @@ int RunChild(const DemoCommand& options, Console& console) {
   ConsoleLog log(console, std::string(kCommand));
   const StatusOr<DemoWork> work = PlanWork(options);
   if (!work.ok()) return Fail(console, kCommand, work.status());
+  const StatusOr<ToldOffsets> told = ToldOffsets::Parse(options.told);
+  if (!told.ok()) return Fail(console, kCommand, told.status());
   StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Open(OptionsForWriting(options.directory, options.writer, log));
   if (!engine.ok()) return Fail(console, kCommand, engine.status());
@@ -65,17 +68,20 @@ int RunChild(const DemoCommand& options, Console& console) {
     }
     return absl::OkStatus();
   };
-  const Status worked = RunDemoWork(*work, **engine, console.clock, tell);
+  const Status worked = RunDemoWork(*work, **engine, console.clock, *told, tell);
   if (!worked.ok()) return Fail(console, kCommand, worked);
   const Status closed = (*engine)->Close();
   return closed.ok() ? kExitOk : Fail(console, kCommand, closed);
 }
 
-std::vector<std::string> ChildArguments(const DemoCommand& options, const DemoWork& work) {
+std::vector<std::string> ChildArguments(const DemoCommand& options, const DemoWork& work,
+                                        const ToldOffsets& told) {
   std::vector<std::string> arguments = {
       "demo",
       "--report-to",
       std::to_string(ReportingChild::kReportDescriptor),
+      "--told",
+      told.Text(),
       "--dir",
       options.directory,
       "--clients",
@@ -104,9 +110,10 @@ class Demo {
   Demo(const DemoCommand& options, const DemoWork& work, Console& console)
       : options_(options), work_(work), console_(console), audit_(work) {
     SeededRng rng(options.seed);
-    const uint64_t reports = 2 * work.delivery_count();  // One per put and per ack.
+    // One per put and per ack; dead letters have none.
+    const uint64_t reports = 2 * work.delivery_count();
     for (uint64_t i = 0; i < options.kills; ++i)
-      kill_at_.push_back(reports / 20 + rng.Below(reports * 9 / 10 + 1));
+      kill_at_.push_back(reports / 20 + rng.Below(reports * 17 / 20 + 1));
     std::ranges::sort(kill_at_);
   }
 
@@ -124,7 +131,7 @@ class Demo {
     return absl::OkStatus();
   }
 
-  const Findings& findings() const { return audit_.findings(); }
+  const DemoAudit& audit() const { return audit_; }
   uint64_t kills() const { return kills_; }
   absl::Duration duration() const { return duration_; }
 
@@ -133,8 +140,9 @@ class Demo {
 
   // Runs a child until it ends or is killed. True if it finished all the work.
   StatusOr<bool> OneLife(Progress& progress) {
-    ASSIGN_OR_RETURN(std::unique_ptr<ReportingChild> child,
-                     ReportingChild::Start(console_.program, ChildArguments(options_, work_)));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<ReportingChild> child,
+        ReportingChild::Start(console_.program, ChildArguments(options_, work_, audit_.told())));
     bool killed = false;
     while (true) {
       ASSIGN_OR_RETURN(const std::optional<std::string> line, child->ReadLine());
@@ -183,15 +191,18 @@ class Demo {
     for (size_t i = 0; i < round.offsets.size(); ++i) {
       offsets += fmt::format(" {}={}", DemoWork::ClientName(i), round.offsets[i]);
     }
-    console_.out << fmt::format("  the store holds {} pending deliveries; offsets{}\n",
-                                round.pending, offsets);
     console_.out << fmt::format(
-        "  durable though the child could not tell any more: {} puts, {} acks\n", round.untold_puts,
-        round.untold_acks);
+        "  the store holds {} pending deliveries and {} dead letters; source cursor {}; "
+        "offsets{}\n",
+        round.pending, round.dead_letters, round.cursor, offsets);
+    console_.out << fmt::format(
+        "  durable though the child could not tell any more: {} puts, {} acks; pushed before a put "
+        "that the kill took: {}\n",
+        round.untold_puts, round.untold_acks, round.unwritten);
     console_.out
         << (audit_.findings().total() == findings_before
-                ? "  audit OK: every durable put that was not acked is there byte for byte, every "
-                  "durable ack is gone and covered, nothing is there twice\n"
+                ? "  audit OK: what did not end is there byte for byte, what ended is gone and "
+                  "covered, nothing is there twice, the source is not ahead\n"
                 : fmt::format("  audit: {} FAULTS\n", audit_.findings().total() - findings_before));
     console_.out << std::flush;
     return engine->Close();
@@ -212,24 +223,15 @@ StatusOr<absl::Duration> TimeWork(const DemoWork& work, const EngineOptions& eng
                                   Console& console) {
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::Open(engine_options));
   const absl::Duration start = console.clock.Now();
-  RETURN_IF_ERROR(RunDemoWork(work, *engine, console.clock,
+  RETURN_IF_ERROR(RunDemoWork(work, *engine, console.clock, {},
                               [](const DemoReport&) { return absl::OkStatus(); }));
   const absl::Duration duration = console.clock.Now() - start;
   RETURN_IF_ERROR(engine->Close());
   return duration;
 }
 
-std::string Row(std::string_view name, const DemoWork& work, absl::Duration duration,
-                absl::Duration in_memory) {
-  const double seconds = std::max(absl::ToDoubleSeconds(duration), 1e-9);
-  return fmt::format("| {:<44} | {:>8.3f} | {:>10.0f} | {:>12.0f} | {:>9.3f} |\n", name, seconds,
-                     static_cast<double>(work.event_count()) / seconds,
-                     static_cast<double>(work.delivery_count()) / seconds,
-                     absl::ToDoubleSeconds(in_memory) / seconds);
-}
-
-Status PrintTable(const DemoCommand& options, const DemoWork& work, const Demo& demo,
-                  Console& console) {
+Status PrintTables(const DemoCommand& options, const DemoWork& work, const Demo& demo,
+                   Console& console) {
   ConsoleLog log(console, std::string(kCommand));
   EngineOptions memory;
   memory.backend = Backend::kMemory;
@@ -241,14 +243,14 @@ Status PrintTable(const DemoCommand& options, const DemoWork& work, const Demo& 
   std::filesystem::remove_all(beside, ignored);
   RETURN_IF_ERROR(unkilled.status());
   const std::string durability = DurabilityName(options.writer.durability);
-  console.out << fmt::format("\n| {:<44} | {:>8} | {:>10} | {:>12} | {:>9} |\n", "the same work",
-                             "seconds", "events/s", "deliveries/s", "of memory");
-  console.out << fmt::format("|{:-<46}|{:->9}:|{:->11}:|{:->13}:|{:->10}:|\n", "", "", "", "", "");
-  console.out << Row("in-memory stores", work, in_memory, in_memory)
-              << Row(fmt::format("journal, {}", durability), work, *unkilled, in_memory)
-              << Row(fmt::format("journal, {}, {} kills, recoveries, audits", durability,
-                                 demo.kills()),
-                     work, demo.duration(), in_memory);
+  console.out << "\n"
+              << ClientsTable(demo.audit().tallies()) << "\n"
+              << TimesTable(work, {{"in-memory stores", in_memory},
+                                   {fmt::format("journal, {}", durability), *unkilled},
+                                   {fmt::format("journal, {}, {} kills, recoveries, audits",
+                                                durability, demo.kills()),
+                                    demo.duration()}})
+              << "Much of each is waiting: for slow clients, and for the timeouts of poison.\n";
   return absl::OkStatus();
 }
 
@@ -261,7 +263,7 @@ int RunParent(const DemoCommand& options, Console& console) {
                              work->clients, work->delivery_count(), options.directory);
   Demo demo(options, *work, console);
   const Status ran = demo.Run();
-  const Findings& findings = demo.findings();
+  const Findings& findings = demo.audit().findings();
   for (const std::string& finding : findings.shown()) console.out << "FAULT: " << finding << "\n";
   if (findings.total() > 0) {
     console.out << fmt::format("{} faults; the store is kept in {}\n", findings.total(),
@@ -269,12 +271,23 @@ int RunParent(const DemoCommand& options, Console& console) {
     return kExitFault;
   }
   if (!ran.ok()) return Fail(console, kCommand, ran);
-  if (const Status printed = PrintTable(options, *work, demo, console); !printed.ok()) {
+  if (const Status printed = PrintTables(options, *work, demo, console); !printed.ok()) {
     return Fail(console, kCommand, printed);
   }
+  DemoTally all;
+  for (const DemoTally& tally : demo.audit().tallies()) {
+    all.acked += tally.acked;
+    all.dead_letters += tally.dead_letters;
+    all.duplicates += tally.duplicates;
+  }
+  if (demo.audit().crossed() > 0) {
+    console.out << fmt::format("\n{} pushes met an acknowledgement that was on its way\n",
+                               demo.audit().crossed());
+  }
   console.out << fmt::format(
-      "\nOK: {} deliveries, {} kills, nothing lost, nothing back, nothing twice\n",
-      work->delivery_count(), demo.kills());
+      "\nOK: {} deliveries, {} kills: {} acked, {} dead letters, {} redelivered; nothing lost, "
+      "nothing back, each ended once\n",
+      work->delivery_count(), demo.kills(), all.acked, all.dead_letters, all.duplicates);
   return kExitOk;
 }
 

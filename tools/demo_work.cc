@@ -1,178 +1,174 @@
 #include "tools/demo_work.h"
 
-#include <atomic>
-#include <charconv>
-#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
+#include "holdfast/dispatcher.h"
 #include "journal/base/mutex.h"
 #include "journal/base/seeded_rng.h"
+#include "tools/demo_clients.h"
+#include "tools/demo_temper.h"
 #include "tools/in_flight.h"
-#include "tools/source_ledger.h"
 
 namespace holdfast {
 namespace {
 
-constexpr uint64_t kInFlightMax = 256;  // transactions whose outcome is open
-constexpr uint64_t kPendingPerClient =
-    64;  // deliveries to keep waiting, so that their order can be random
-constexpr absl::Duration kAckTimeout = absl::Seconds(30);
+// Events that the source was not told the end of: enough that those which wait for a retry do not
+// hold up the others.
+constexpr size_t kOpenEventsMax = 128;
+// Far more than any event takes.
+constexpr absl::Duration kStuckAfter = absl::Seconds(20);
 
-const char* StepName(DemoStep step) {
-  switch (step) {
-    case DemoStep::kPut:
-      return "put";
-    case DemoStep::kTry:
-      return "try";
-    case DemoStep::kAck:
-      break;
-  }
-  return "ack";
+DispatcherOptions OptionsOf(Clock& clock) {
+  DispatcherOptions options;
+  options.ack_timeout = kDemoAckTimeout;
+  options.attempts_max = kDemoAttemptsMax;
+  options.backoff_min = absl::Milliseconds(10);
+  options.backoff_max = absl::Milliseconds(40);
+  options.recover_spread = absl::Milliseconds(20);
+  options.tick_interval = absl::Milliseconds(10);
+  options.clock = &clock;
+  return options;
 }
 
-// The next word of `line` as a number.
-std::optional<uint64_t> TakeNumber(std::string_view& line) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  line.remove_prefix(static_cast<size_t>(end - line.data()));
-  if (line.starts_with(' ')) line.remove_prefix(1);
-  return number;
-}
-
-class Run {
+class Source final : public SourceAck {
  public:
-  Run(const DemoWork& work, Engine& engine, Clock& clock,
-      const std::function<Status(const DemoReport&)>& tell, SourceLedger ledger)
+  Source(const DemoWork& work, Engine& engine, Clock& clock, ToldOffsets told, const TellDemo& tell)
       : work_(work),
         engine_(engine),
         clock_(clock),
         tell_(tell),
-        ledger_(std::move(ledger)),
-        rng_(work.seed + ledger_.next_source_offset()) {
-    for (uint64_t i = 0; i < work.clients; ++i) client_numbers_[DemoWork::ClientName(i)] = i;
+        rng_(work.seed),
+        told_(std::move(told)),
+        finished_at_(clock.Now()) {
+    for (uint64_t i = 0; i < work.clients; ++i) {
+      targets_.push_back({.client = DemoWork::ClientName(i)});
+    }
   }
 
   Status ToTheEnd() {
-    while (!failed_ && !(AllHandedIn() && ledger_.pending_count() == 0)) {
-      const bool room = ledger_.pending_count() < kPendingPerClient * work_.clients;
-      if (!AllHandedIn() && (room || rng_.OneIn(2 * work_.clients))) {
-        HandIn();
-      } else {
-        Acknowledge();
+    DemoClientsOptions options;
+    options.seed = work_.seed;
+    options.tell = tell_;
+    options.failed = [this](const Status& why) { Fail(why); };
+    for (const Target& target : targets_) options.names.push_back(target.client);
+    DemoClients clients(clock_, std::move(options));
+    {
+      ASSIGN_OR_RETURN(const std::unique_ptr<Dispatcher> dispatcher,
+                       Dispatcher::Make(engine_, rng_, OptionsOf(clock_), {.source_ack = this}));
+      RETURN_IF_ERROR(dispatcher->Recover());
+      clients.Start(*dispatcher);
+      dispatcher->Start();
+      for (uint64_t offset = 0; offset < work_.event_count() && AwaitOpen(kOpenEventsMax - 1);
+           ++offset) {
+        HandIn(*dispatcher, offset);
       }
+      in_flight_.AwaitNone();
+      (void)AwaitOpen(0);  // It leaves its reason in why_.
+      clients.Stop();
     }
-    in_flight_.AwaitNone();
     MutexLock lock(mu_);
     return why_;
   }
 
+  void Finished(const SourceKey&, std::optional<uint64_t> offset, uint64_t) override {
+    Tell({.step = DemoStep::kTold, .offset = *offset});
+    MutexLock lock(mu_);
+    told_.Add(*offset);
+    open_.erase(*offset);
+    finished_at_ = clock_.Now();
+    changed_.NotifyAll();
+  }
+
  private:
-  bool AllHandedIn() const { return ledger_.next_source_offset() >= work_.event_count(); }
-
-  void HandIn() {
-    const uint64_t offset = ledger_.next_source_offset();
-    std::vector<DemoReport> reports;
-    const Commit commit = engine_.Transact([&](Transaction& transaction) {
-      Delivery delivery;
-      delivery.epoch = 1;
-      delivery.topic = DemoWork::kTopic;
-      delivery.incarnation = DemoWork::kIncarnation;
-      delivery.partition = DemoWork::kPartition;
-      delivery.offset = offset;
-      delivery.created = clock_.WallNow();
-      delivery.due = engine_.EngineNow() + kAckTimeout;
-      delivery.event = work_.EventAt(offset);
-      for (const auto& [name, number] : client_numbers_) {
-        delivery.id = engine_.NewDeliveryId();
-        delivery.client = name;
-        transaction.PutDelivery(delivery);
-        reports.push_back(
-            {.step = DemoStep::kPut, .id = delivery.id, .client = number, .offset = offset});
-        ledger_.AddPending({.id = delivery.id, .client = name, .offset = offset, .epoch = 1});
+  // Waits until at most so many events are open. False: there is no point in going on.
+  bool AwaitOpen(size_t open_max) ABSL_LOCKS_EXCLUDED(mu_) {
+    std::optional<uint64_t> stuck_at;
+    {
+      MutexLock lock(mu_);
+      while (open_.size() > open_max && why_.ok()) {
+        const absl::Duration deadline = finished_at_ + kStuckAfter;
+        if (clock_.Now() >= deadline) {
+          why_ = MakeStatus(StatusCode::kDeadlineExceeded, Detail::kNone,
+                            fmt::format("{} events are open and none is finished", open_.size()));
+          stuck_at = *open_.begin();
+          break;
+        }
+        changed_.WaitFor(mu_, clock_.Until(deadline));
       }
-      transaction.SourceSeen(ledger_.key(), offset);
-    });
-    ledger_.MarkSeen(offset);
-    Settle(commit, std::move(reports));
+      if (!stuck_at.has_value()) return why_.ok();
+    }
+    Tell({.step = DemoStep::kStuck, .offset = *stuck_at});
+    return false;
   }
 
-  void Acknowledge() {
-    const std::optional<PendingDelivery> ended = ledger_.TakePending(rng_);
-    const uint64_t next = ledger_.NextFor(ended->client);
-    DemoReport report{.step = DemoStep::kTry,
-                      .id = ended->id,
-                      .client = client_numbers_.at(ended->client),
-                      .offset = ended->offset};
-    if (const Status told = tell_(report); !told.ok()) return Stop(told);
-    const Commit commit = engine_.Transact([&](Transaction& transaction) {
-      transaction.RemoveDelivery(ended->id, Reason::kAcked);
-      transaction.WriteOffset({DemoWork::kTopic, ended->client, DemoWork::kPartition},
-                              OffsetPosition(next, DemoWork::kIncarnation));
-    });
-    report.step = DemoStep::kAck;
-    report.next = next;
-    Settle(commit, {report});
-  }
-
-  void Settle(const Commit& commit, std::vector<DemoReport> reports) {
+  void HandIn(Dispatcher& dispatcher, uint64_t offset) ABSL_LOCKS_EXCLUDED(mu_) {
+    {
+      MutexLock lock(mu_);
+      if (told_.Has(offset)) return;
+      open_.insert(offset);
+    }
+    SourceEvent event;
+    event.source = {DemoWork::kTopic, DemoWork::kIncarnation, DemoWork::kPartition};
+    event.offset = offset;
+    event.event = work_.EventAt(offset);
+    const StatusOr<DeliverResult> result = dispatcher.Deliver(event, targets_);
+    if (!result.ok()) return Fail(result.status());
+    std::vector<DemoReport> reports;
+    for (uint64_t client = 0; client < targets_.size(); ++client) {
+      reports.push_back(AnswerFor(result->targets[client], client, offset));
+    }
     in_flight_.Begin();
-    commit.Then([this, reports = std::move(reports)](const Status& outcome) {
-      Status status = outcome;
-      for (size_t i = 0; status.ok() && i < reports.size(); ++i) status = tell_(reports[i]);
-      if (!status.ok()) Stop(status);
+    result->durable.Then([this, reports = std::move(reports)](const Status& outcome) {
+      if (!outcome.ok()) Fail(outcome);
+      for (size_t i = 0; outcome.ok() && i < reports.size(); ++i) Tell(reports[i]);
       in_flight_.End();
     });
   }
 
-  void Stop(const Status& why) ABSL_LOCKS_EXCLUDED(mu_) {
+  static DemoReport AnswerFor(const DeliverResult::OfTarget& target, uint64_t client,
+                              uint64_t offset) {
+    DemoReport report{.step = DemoStep::kOver, .id = target.id, .client = client, .offset = offset};
+    if (target.outcome == DeliverOutcome::kAccepted) report.step = DemoStep::kPut;
+    if (target.outcome == DeliverOutcome::kAlreadyInFlight) report.step = DemoStep::kAgain;
+    return report;
+  }
+
+  void Tell(const DemoReport& report) ABSL_LOCKS_EXCLUDED(mu_) {
+    if (const Status told = tell_(report); !told.ok()) Fail(told);
+  }
+
+  void Fail(const Status& why) ABSL_LOCKS_EXCLUDED(mu_) {
     MutexLock lock(mu_);
     if (why_.ok()) why_ = why;
-    failed_ = true;
+    changed_.NotifyAll();
   }
 
   const DemoWork& work_;
   Engine& engine_;
   Clock& clock_;
-  const std::function<Status(const DemoReport&)>& tell_;
-  SourceLedger ledger_;
-  SeededRng rng_;
-  std::map<std::string, uint64_t> client_numbers_;
-  InFlight in_flight_{kInFlightMax};
-  std::atomic<bool> failed_{false};
+  const TellDemo& tell_;
+  SeededRng rng_;  // the dispatcher's
+  std::vector<Target> targets_;
+  InFlight in_flight_{kOpenEventsMax};
   Mutex mu_;
+  CondVar changed_;
+  ToldOffsets told_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> open_ ABSL_GUARDED_BY(mu_);     // handed in, end not told
+  absl::Duration finished_at_ ABSL_GUARDED_BY(mu_);  // the newest, or the start
   Status why_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace
 
-std::string DemoWork::ClientName(uint64_t number) { return fmt::format("client-{}", number + 1); }
-
-std::string FormatDemoReport(const DemoReport& report) {
-  return fmt::format("{} {} {} {} {}\n", StepName(report.step), report.client, report.offset,
-                     report.next, report.id);
+std::string DemoWork::ClientName(uint64_t number) {
+  return fmt::format("{}-{}", TemperName(TemperOf(number)), number + 1);
 }
 
-StatusOr<DemoReport> ParseDemoReport(std::string_view line) {
-  for (const DemoStep step : {DemoStep::kPut, DemoStep::kTry, DemoStep::kAck}) {
-    const std::string_view name = StepName(step);
-    if (!line.starts_with(name) || line.size() <= name.size()) continue;
-    std::string_view rest = line.substr(name.size() + 1);
-    const std::optional<uint64_t> client = TakeNumber(rest);
-    const std::optional<uint64_t> offset = TakeNumber(rest);
-    const std::optional<uint64_t> next = TakeNumber(rest);
-    if (!client.has_value() || !offset.has_value() || !next.has_value() || rest.empty()) break;
-    return DemoReport{
-        .step = step, .id = std::string(rest), .client = *client, .offset = *offset, .next = *next};
-  }
-  return Invalid("not a report of the demo's child");
-}
-
-Status RunDemoWork(const DemoWork& work, Engine& engine, Clock& clock,
-                   const std::function<Status(const DemoReport&)>& tell) {
-  const SourceKey source{DemoWork::kTopic, DemoWork::kIncarnation, DemoWork::kPartition};
-  ASSIGN_OR_RETURN(auto ledgers, ReadLedgers(engine, {source}));
-  return Run(work, engine, clock, tell, std::move(ledgers.at(source))).ToTheEnd();
+Status RunDemoWork(const DemoWork& work, Engine& engine, Clock& clock, ToldOffsets told,
+                   const TellDemo& tell) {
+  return Source(work, engine, clock, std::move(told), tell).ToTheEnd();
 }
 
 }  // namespace holdfast

@@ -1,16 +1,16 @@
-// The work of the demo: hand in every event for every client, acknowledge in random order, until
-// all is finished. Goes on where an earlier run was killed.
+// The work of the demo: a source hands every event to a dispatcher, for each of several simulated
+// clients, until all is acknowledged or given up. Goes on where an earlier run was killed.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "holdfast/clock.h"
 #include "holdfast/engine.h"
 #include "journal/base/status.h"
+#include "tools/demo_report.h"
+#include "tools/told_offsets.h"
 
 namespace holdfast {
 
@@ -18,7 +18,7 @@ struct DemoWork {
   std::vector<std::string> events;
   uint64_t repeat = 1;  // times through the events
   uint64_t clients = 1;
-  uint64_t seed = 1;  // chooses the order of acknowledgements
+  uint64_t seed = 1;  // chooses what the clients do
 
   static constexpr char kTopic[] = "events";
   static constexpr uint64_t kIncarnation = 1;
@@ -28,27 +28,14 @@ struct DemoWork {
   uint64_t delivery_count() const { return event_count() * clients; }
   // Needs: offset < event_count()
   const std::string& EventAt(uint64_t offset) const { return events[offset % events.size()]; }
-  // number 0 .. clients - 1
+  // number 0 .. clients - 1; says its temper
   static std::string ClientName(uint64_t number);
 };
 
-enum class DemoStep { kPut, kTry, kAck };
-
-// What a run tells: a put or an ack is durable, or an ack is about to be submitted.
-struct DemoReport {
-  DemoStep step = DemoStep::kPut;
-  std::string id;
-  uint64_t client = 0;  // number
-  uint64_t offset = 0;  // of the event
-  uint64_t next = 0;    // of kAck: the client's committed offset
-};
-std::string FormatDemoReport(const DemoReport& report);  // one line with its end
-// Errors: kInvalidArgument
-StatusOr<DemoReport> ParseDemoReport(std::string_view line);
-
-// Blocks until every event is finished for every client, durably. `tell` is called from any thread.
-// Errors: of the engine, and of `tell`
-Status RunDemoWork(const DemoWork& work, Engine& engine, Clock& clock,
-                   const std::function<Status(const DemoReport&)>& tell);
+// Blocks until the source was told the end of every event. What is in `told` it was told before.
+// Errors: of the engine, of the dispatcher, and of `tell`
+//         kDeadlineExceeded  nothing is finished any more; told as DemoStep::kStuck
+Status RunDemoWork(const DemoWork& work, Engine& engine, Clock& clock, ToldOffsets told,
+                   const TellDemo& tell);
 
 }  // namespace holdfast

@@ -125,10 +125,11 @@ struct DemoCommand {
   std::string events;  // empty: generated ones
   uint64_t seed = 1;
   uint64_t kills = 5;
-  uint64_t clients = 3;
+  uint64_t clients = 5;
   uint64_t repeat = 0;  // times through the events; 0: as many as make 2,000 events
   // Set in the child only: do the work and report to this descriptor.
   std::optional<int> report_to;
+  std::string told = "0";  // to the child: what its source knows the end of, as ToldOffsets has it
 };
 
 using AnyCommand =

@@ -38,7 +38,8 @@ enum class Phase : uint8_t {
 
 struct Flight {
   std::string id;
-  uint64_t offset = 0;  // or the event of AddUnnumbered, if it has no number; 0: recovered
+  uint64_t id_hash = 0;  // so that a full table is not read through its ids
+  uint64_t offset = 0;   // or the event of AddUnnumbered, if it has no number; 0: recovered
   bool numbered = false;
   bool live = false;     // false: the slot is free
   bool counted = false;  // its next push is counted already, and was not made yet
@@ -179,7 +180,7 @@ class DeliveryBook {
     using is_transparent = void;
     const std::deque<Flight>* flights;
     size_t operator()(std::string_view id) const { return Checksum(AsBytes(id), 0); }
-    size_t operator()(Slot slot) const { return (*this)(std::string_view((*flights)[slot].id)); }
+    size_t operator()(Slot slot) const { return (*flights)[slot].id_hash; }
   };
   struct IdEqual {
     using is_transparent = void;

@@ -1,6 +1,7 @@
 #include "runtime/dispatcher.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -161,7 +162,7 @@ void DispatcherCore::Retire(Slot slot, Effects& effects) {
 Status DispatcherCore::CheckTargets(const std::vector<Target>& targets) const {
   std::set<std::string_view> clients;
   for (const Target& target : targets) {
-    if (!clients.insert(target.client).second) {
+    if (targets.size() > 1 && !clients.insert(target.client).second) {
       return Invalid("a client is named twice as a target of one event");
     }
     if (target.epoch == 0) return Invalid("a target has epoch 0: epochs begin with 1");
@@ -226,7 +227,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
   }
   const absl::Duration now = engine_.EngineNow();
   std::vector<Delivery> puts;
-  std::vector<uint32_t> channels;
+  std::vector<uint32_t> clients, channels;
   for (const Target& target : targets) {
     const uint32_t client = book_.ClientOf(target.client);
     if (book_.client(client).in_flight >= options_.in_flight_per_client) {
@@ -234,6 +235,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
                        "{} deliveries are in flight to one client, and no more than {} may be",
                        book_.client(client).in_flight, options_.in_flight_per_client);
     }
+    clients.push_back(client);
     channels.push_back(book_.NextChannel(client));
     const bool pushed_now = channels.back() != kNone;
     puts.push_back({.id = engine_.NewDeliveryId(),
@@ -250,19 +252,20 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
                     .event = event.event});
   }
   const uint32_t source = book_.SourceOf(event.source);
-  const Commit commit = engine_.Transact([&](Transaction& change) {
+  const auto fill = [&](Transaction& change) {
     mu_.AssertHeld();
-    for (const Delivery& put : puts) {
+    for (size_t i = 0; i < puts.size(); ++i) {
+      const Delivery& put = puts[i];
       change.PutDelivery(put);
-      const bool first = event.offset.has_value() &&
-                         book_.FindTrack(source, book_.FindClient(put.client)) == kNone;
+      const bool first = event.offset.has_value() && book_.FindTrack(source, clients[i]) == kNone;
       if (first) {
         change.WriteOffset({put.topic, put.client, put.partition},
                            {*event.offset, put.incarnation});
       }
     }
     if (event.offset.has_value()) change.SourceSeen(event.source, *event.offset);
-  });
+  };
+  const Commit commit = engine_.Transact(std::cref(fill));
   if (!commit.refused().ok()) return commit.refused();
 
   DeliverResult result{.targets = {}, .durable = commit};
@@ -276,7 +279,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
                                                         static_cast<uint32_t>(targets.size()), now);
   for (size_t i = 0; i < puts.size(); ++i) {
     Delivery& put = puts[i];
-    const uint32_t client = book_.FindClient(put.client);
+    const uint32_t client = clients[i];
     uint32_t track = book_.FindTrack(source, client);
     if (track == kNone) track = book_.AddTrack(source, client, event.offset.value_or(0));
     const Slot slot = book_.Add(put.id, track, event.offset, unnumbered);

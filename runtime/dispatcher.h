@@ -9,9 +9,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "holdfast/dispatcher.h"
 #include "journal/base/mutex.h"
 #include "journal/base/status.h"
@@ -44,7 +45,7 @@ class DispatcherCore {
   DispatcherStats Stats() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  using Effects = std::vector<std::function<void()>>;
+  using Effects = absl::InlinedVector<std::function<void()>, 4>;
   using Done = std::function<void(Status)>;
 
   static Status NotReady();
@@ -93,8 +94,8 @@ class DispatcherCore {
   };
   // Of a flight whose end is on its way to the disk.
   struct Ending {
-    std::string key;         // of the acknowledgement
-    std::vector<Done> told;  // the outcome
+    std::string key;                    // of the acknowledgement; empty: its id
+    absl::InlinedVector<Done, 1> told;  // the outcome
   };
   Status CheckOwner(const Acknowledgement& ack, Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // One batch that ends it; `done` gets the outcome.
@@ -129,7 +130,7 @@ class DispatcherCore {
   DeliveryBook book_ ABSL_GUARDED_BY(mu_);
   TimerWheel wheel_ ABSL_GUARDED_BY(mu_);
   AnswerMemory answers_ ABSL_GUARDED_BY(mu_);
-  std::unordered_map<Slot, Ending> endings_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<Slot, Ending> endings_ ABSL_GUARDED_BY(mu_);
   DispatcherStats stats_ ABSL_GUARDED_BY(mu_);
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<TimerWheel::Timer> due_ ABSL_GUARDED_BY(mu_);

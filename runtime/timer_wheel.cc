@@ -1,6 +1,7 @@
 #include "runtime/timer_wheel.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "journal/base/check.h"
 
@@ -12,6 +13,12 @@ TimerWheel::TimerWheel(absl::Duration now)
 // Rounded up, so that no timer fires early. What lies beyond all rings waits in the last one.
 uint64_t TimerWheel::TickAt(absl::Duration due) {
   if (due <= absl::ZeroDuration()) return 0;
+  constexpr int64_t kGrainNanos = 16'000'000;
+  static_assert(kGrain == absl::Nanoseconds(kGrainNanos));
+  const int64_t nanos = absl::ToInt64Nanoseconds(due);  // at most 292 years: cheaper by far
+  if (nanos < std::numeric_limits<int64_t>::max() - kGrainNanos) {
+    return static_cast<uint64_t>((nanos + kGrainNanos - 1) / kGrainNanos);
+  }
   due = std::min(due, kGrain * (int64_t{1} << 56));  // 36 million years
   const auto whole = static_cast<uint64_t>(due / kGrain);
   return due % kGrain > absl::ZeroDuration() ? whole + 1 : whole;

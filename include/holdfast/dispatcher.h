@@ -128,7 +128,8 @@ class Channel {
  public:
   virtual ~Channel() = default;
   // Hands over a delivery; `delivery.attempt` counts this push. Must not block. A channel that
-  // cannot take it calls ChannelClosed or Nack.
+  // cannot take it calls ChannelClosed or Nack. A push that was on its way already may come just
+  // after an acknowledgement of the same delivery was answered.
   virtual void Push(const Delivery& delivery) = 0;
 };
 

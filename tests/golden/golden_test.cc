@@ -79,6 +79,7 @@ class KeptStoreTest : public testing::Test {
     options.directory = store_;
     options.io = IoBackend::kPosix;
     options.segment_bytes = uint64_t{64} << 10;
+    options.space_ratio = 100;  // so that nothing is stated again while it is looked at
     return options;
   }
   // What an open finds, for writing or not.

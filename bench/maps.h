@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "bench/string_map.h"
 #include "bench/subject.h"
 #include "journal/base/mutex.h"
+#include "journal/base/string_map.h"
 
 namespace holdfast::bench {
 

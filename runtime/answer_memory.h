@@ -8,8 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
-#include "journal/base/checksum.h"
+#include "journal/base/string_map.h"
 
 namespace holdfast {
 
@@ -35,13 +34,8 @@ class AnswerMemory {
   size_t size() const { return order_.size(); }
 
  private:
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return Checksum(AsBytes(text), 0); }
-  };
-
   const uint64_t answers_max_;
-  absl::flat_hash_map<std::string, std::string, TextHash, std::equal_to<>> key_of_;
+  StringMap<std::string> key_of_;
   std::deque<std::string> order_;  // oldest first
 };
 

@@ -54,7 +54,7 @@ Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64
   Flight& flight = flights_[slot];
   const uint32_t generation = flight.generation + 1;
   flight = Flight{.id = std::string(id),
-                  .id_hash = Checksum(AsBytes(id), 0),
+                  .id_hash = StringHash()(id),
                   .offset = offset.value_or(event),
                   .numbered = offset.has_value(),
                   .live = true,

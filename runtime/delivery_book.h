@@ -20,7 +20,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "holdfast/dispatcher.h"
-#include "journal/base/checksum.h"
+#include "journal/base/string_map.h"
 #include "runtime/pending_window.h"
 
 namespace holdfast {
@@ -168,18 +168,11 @@ class DeliveryBook {
   std::optional<Unnumbered> FinishUnnumbered(uint64_t event);
 
  private:
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return Checksum(AsBytes(text), 0); }
-  };
-  template <typename Value>
-  using ByText = absl::flat_hash_map<std::string, Value, TextHash, std::equal_to<>>;
-
   // Slots in sets, found by what their flights say.
   struct IdHash {
     using is_transparent = void;
     const std::deque<Flight>* flights;
-    size_t operator()(std::string_view id) const { return Checksum(AsBytes(id), 0); }
+    size_t operator()(std::string_view id) const { return StringHash()(id); }
     size_t operator()(Slot slot) const { return (*flights)[slot].id_hash; }
   };
   struct IdEqual {
@@ -225,7 +218,7 @@ class DeliveryBook {
   std::vector<Slot> free_flights_;
   std::vector<uint32_t> free_channels_;
   absl::btree_map<SourceKey, uint32_t> source_of_;
-  ByText<uint32_t> client_of_;
+  StringMap<uint32_t> client_of_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> track_of_;
   absl::flat_hash_set<Slot, IdHash, IdEqual> by_id_{0, IdHash{&flights_}, IdEqual{&flights_}};
   absl::flat_hash_set<Slot, PlaceHash, PlaceEqual> by_place_{0, PlaceHash{&flights_},

@@ -89,19 +89,13 @@ StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
   uint64_t visited = 0;
   const Status read = engine_.deliveries().Iterate([&](const StoredDelivery& stored) {
     ++visited;
-    Found found{.delivery = stored.delivery};
-    found.delivery.event.clear();
-    if (host_.ledger != nullptr) {
-      const StatusOr<bool> has = host_.ledger->Has(stored.delivery.id);
-      if (!has.ok()) {
-        asked = has.status();
-        return false;
-      }
-      found.ledgered = *has;
-    } else {
-      const auto recorded = engine_.dead_letters().IsDeadLettered(stored.delivery.id);
-      found.ledgered = recorded.ok() && recorded->recorded;
+    const StatusOr<bool> ledgered = IsLedgered(stored.delivery.id);
+    if (!ledgered.ok()) {
+      asked = ledgered.status();
+      return false;
     }
+    Found found{.delivery = stored.delivery, .ledgered = *ledgered};
+    found.delivery.event.clear();
     pending.push_back(std::move(found));
     return true;
   });
@@ -113,6 +107,12 @@ StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
                                   stats_.unreadable, Message(read)));
   }
   return pending;
+}
+
+StatusOr<bool> DispatcherCore::IsLedgered(const std::string& id) {
+  if (host_.ledger != nullptr) return host_.ledger->Has(id);
+  ASSIGN_OR_RETURN(const auto presence, engine_.dead_letters().IsDeadLettered(id));
+  return presence.recorded;
 }
 
 // With the time that was left to it; at once if it was never pushed.
@@ -149,12 +149,7 @@ void DispatcherCore::Retire(Slot slot, Effects& effects) {
   Flight& flight = book_.flight(slot);
   flight.attempt = options_.attempts_max;
   flight.phase = Phase::kDeadLettering;
-  const std::string id = flight.id, client = book_.ClientOfFlight(flight).name;
-  EndIt(
-      slot,
-      {.removal =
-           {.id = id, .reason = Reason::kDeadLettered, .epoch = flight.epoch, .client = client}},
-      [](const Status&) {}, effects);
+  EndIt(slot, {.reason = Reason::kDeadLettered}, nullptr, effects);
 }
 
 // --- Deliver ---
@@ -181,9 +176,9 @@ StatusOr<DeliverResult> DispatcherCore::Deliver(const SourceEvent& event,
     const uint32_t source = book_.SourceOf(event.source);
     const std::optional<uint64_t> seen = book_.source(source).seen;
     if (event.offset.has_value() && seen.has_value() && *event.offset <= *seen) {
-      result = Repeat(event, targets, effects);
+      result = Repeat(source, event, targets, effects);
     } else {
-      result = Accept(event, targets, effects);
+      result = Accept(source, event, targets, effects);
       if (!result.ok()) ++stats_.refused_deliveries;
     }
   }
@@ -193,9 +188,8 @@ StatusOr<DeliverResult> DispatcherCore::Deliver(const SourceEvent& event,
 
 // The source hands in again what it handed in before. The answer is as durable as what was decided
 // then: raising `seen` to what it is changes nothing, and waits for the record that raised it.
-DeliverResult DispatcherCore::Repeat(const SourceEvent& event, const std::vector<Target>& targets,
-                                     Effects& effects) {
-  const uint32_t source = book_.SourceOf(event.source);
+DeliverResult DispatcherCore::Repeat(uint32_t source, const SourceEvent& event,
+                                     const std::vector<Target>& targets, Effects& effects) {
   DeliverResult result;
   for (const Target& target : targets) {
     result.targets.push_back(Again(source, *event.offset, target.client));
@@ -218,7 +212,7 @@ DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
   return {.outcome = DeliverOutcome::kAlreadyInFlight, .id = book_.flight(slot).id};
 }
 
-StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
+StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEvent& event,
                                                const std::vector<Target>& targets,
                                                Effects& effects) {
   if (book_.in_flight() + targets.size() > options_.in_flight_total) {
@@ -226,8 +220,11 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
                      book_.in_flight(), options_.in_flight_total);
   }
   const absl::Duration now = engine_.EngineNow();
-  std::vector<Delivery> puts;
-  std::vector<uint32_t> clients, channels;
+  struct Put {
+    Delivery delivery;
+    uint32_t client = kNone, track = kNone, channel = kNone;
+  };
+  std::vector<Put> puts;
   for (const Target& target : targets) {
     const uint32_t client = book_.ClientOf(target.client);
     if (book_.client(client).in_flight >= options_.in_flight_per_client) {
@@ -235,32 +232,30 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
                        "{} deliveries are in flight to one client, and no more than {} may be",
                        book_.client(client).in_flight, options_.in_flight_per_client);
     }
-    clients.push_back(client);
-    channels.push_back(book_.NextChannel(client));
-    const bool pushed_now = channels.back() != kNone;
-    puts.push_back({.id = engine_.NewDeliveryId(),
-                    .epoch = target.epoch,
-                    .topic = event.source.topic,
-                    .incarnation = event.source.incarnation,
-                    .partition = event.source.partition,
-                    .offset = event.offset,
-                    .client = target.client,
-                    .attempt = pushed_now ? 1u : 0u,
-                    .due = pushed_now ? now + options_.ack_timeout : now,
-                    .created = clock_.WallNow(),
-                    .redriven_from = {},
-                    .event = event.event});
+    const uint32_t channel = book_.NextChannel(client);
+    const bool pushed_now = channel != kNone;
+    puts.push_back({.delivery = {.id = engine_.NewDeliveryId(),
+                                 .epoch = target.epoch,
+                                 .topic = event.source.topic,
+                                 .incarnation = event.source.incarnation,
+                                 .partition = event.source.partition,
+                                 .offset = event.offset,
+                                 .client = target.client,
+                                 .attempt = pushed_now ? 1u : 0u,
+                                 .due = pushed_now ? now + options_.ack_timeout : now,
+                                 .created = clock_.WallNow(),
+                                 .redriven_from = {},
+                                 .event = event.event},
+                    .client = client,
+                    .track = book_.FindTrack(source, client),
+                    .channel = channel});
   }
-  const uint32_t source = book_.SourceOf(event.source);
   const auto fill = [&](Transaction& change) {
-    mu_.AssertHeld();
-    for (size_t i = 0; i < puts.size(); ++i) {
-      const Delivery& put = puts[i];
-      change.PutDelivery(put);
-      const bool first = event.offset.has_value() && book_.FindTrack(source, clients[i]) == kNone;
-      if (first) {
-        change.WriteOffset({put.topic, put.client, put.partition},
-                           {*event.offset, put.incarnation});
+    for (const auto& [delivery, client, track, channel] : puts) {
+      change.PutDelivery(delivery);
+      if (event.offset.has_value() && track == kNone) {
+        change.WriteOffset({delivery.topic, delivery.client, delivery.partition},
+                           {*event.offset, delivery.incarnation});
       }
     }
     if (event.offset.has_value()) change.SourceSeen(event.source, *event.offset);
@@ -277,21 +272,18 @@ StatusOr<DeliverResult> DispatcherCore::Accept(const SourceEvent& event,
                                   ? 0
                                   : book_.AddUnnumbered(event.source, event.token,
                                                         static_cast<uint32_t>(targets.size()), now);
-  for (size_t i = 0; i < puts.size(); ++i) {
-    Delivery& put = puts[i];
-    const uint32_t client = clients[i];
-    uint32_t track = book_.FindTrack(source, client);
+  for (auto& [delivery, client, track, channel] : puts) {
     if (track == kNone) track = book_.AddTrack(source, client, event.offset.value_or(0));
-    const Slot slot = book_.Add(put.id, track, event.offset, unnumbered);
+    const Slot slot = book_.Add(delivery.id, track, event.offset, unnumbered);
     Flight& flight = book_.flight(slot);
-    flight.epoch = put.epoch;
-    flight.attempt = put.attempt;
+    flight.epoch = delivery.epoch;
+    flight.attempt = delivery.attempt;
     flight.born = now;
-    result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = put.id});
-    if (channels[i] == kNone) {
+    result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = delivery.id});
+    if (channel == kNone) {
       Wait(slot);
     } else {
-      Hand(slot, channels[i], std::move(put), effects);
+      Hand(slot, channel, std::move(delivery), effects);
     }
   }
   // Nobody has to finish it, but the source may forget it only once that is durable.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ class DispatcherCore {
     Delivery delivery;  // without its event
     bool ledgered = false;
   };
+  StatusOr<bool> IsLedgered(const std::string& id);
   StatusOr<std::vector<Found>> ReadPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Slot TakeOver(const Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadProgress(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -66,12 +68,14 @@ class DispatcherCore {
 
   // --- Deliver ---
   Status CheckTargets(const std::vector<Target>& targets) const;
-  DeliverResult Repeat(const SourceEvent& event, const std::vector<Target>& targets,
-                       Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  DeliverResult Repeat(uint32_t source, const SourceEvent& event,
+                       const std::vector<Target>& targets, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   DeliverResult::OfTarget Again(uint32_t source, uint64_t offset, const std::string& client)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  StatusOr<DeliverResult> Accept(const SourceEvent& event, const std::vector<Target>& targets,
-                                 Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  StatusOr<DeliverResult> Accept(uint32_t source, const SourceEvent& event,
+                                 const std::vector<Target>& targets, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // --- Pushing ---
   void PushOrWait(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -89,7 +93,8 @@ class DispatcherCore {
 
   // --- Ending ---
   struct End {
-    Removal removal;
+    Reason reason = Reason::kAcked;
+    std::optional<std::string_view> key;  // of the acknowledgement
     const DeadLetter* dead_letter = nullptr;
   };
   // Of a flight whose end is on its way to the disk.
@@ -97,8 +102,11 @@ class DispatcherCore {
     std::string key;                    // of the acknowledgement; empty: its id
     absl::InlinedVector<Done, 1> told;  // the outcome
   };
+  // Errors: it is not in flight, or with the dead letters already
+  Status CheckEndable(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Status CheckOwner(const Acknowledgement& ack, Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // One batch that ends it; `done` gets the outcome.
+  // One batch that ends it; `done` (or nobody) gets the outcome. If its end is on its way already,
+  // that of the earlier one.
   void EndIt(Slot slot, const End& end, Done done, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FinishEnd(Slot slot, Reason reason, const Status& durable) ABSL_LOCKS_EXCLUDED(mu_);

@@ -42,8 +42,16 @@ DeadLetter DeadLetterOf(const Delivery& delivery, const DeadLetterPlace& place,
 
 }  // namespace
 
-Status DispatcherCore::CheckOwner(const Acknowledgement& ack, Slot slot) {
+Status DispatcherCore::CheckEndable(Slot slot) {
   if (slot == kNone) return NotFound("no delivery of this id is in flight here");
+  if (book_.flight(slot).phase == Phase::kDeadLettering) {
+    return WrongState(Detail::kTerminal, "the delivery is being dead-lettered");
+  }
+  return absl::OkStatus();
+}
+
+Status DispatcherCore::CheckOwner(const Acknowledgement& ack, Slot slot) {
+  if (slot == kNone) return CheckEndable(slot);
   const Flight& flight = book_.flight(slot);
   if (book_.ClientOfFlight(flight).name != ack.client) {
     return MakeStatus(StatusCode::kPermissionDenied, Detail::kWrongClient,
@@ -54,10 +62,7 @@ Status DispatcherCore::CheckOwner(const Acknowledgement& ack, Slot slot) {
         StatusCode::kPermissionDenied, Detail::kStaleOwner,
         fmt::format("epoch {}: the delivery is of epoch {}", ack.epoch, flight.epoch));
   }
-  if (flight.phase == Phase::kDeadLettering) {
-    return WrongState(Detail::kTerminal, "the delivery is being dead-lettered");
-  }
-  return absl::OkStatus();
+  return CheckEndable(slot);
 }
 
 void DispatcherCore::Ack(const Acknowledgement& ack, std::function<void(Status)> done) {
@@ -67,22 +72,14 @@ void DispatcherCore::Ack(const Acknowledgement& ack, std::function<void(Status)>
     const Slot slot = ready_ ? book_.Find(ack.id) : kNone;
     Status answer = ready_ ? CheckOwner(ack, slot) : NotReady();
     if (slot == kNone && ready_ &&
-        answers_.Knows(ack.id, SignatureOf(ack.epoch, ack.client, KeyOf(ack))))
+        answers_.Knows(ack.id, SignatureOf(ack.epoch, ack.client, KeyOf(ack)))) {
       answer = absl::OkStatus();
+    }
     if (!answer.ok()) ++stats_.refused_acks;
     if (!answer.ok() || slot == kNone) {
       effects.push_back([done = std::move(done), answer] { done(answer); });
-    } else if (book_.flight(slot).phase == Phase::kEnding) {
-      // Its end is on the way: this one is told when that is durable.
-      endings_[slot].told.push_back(std::move(done));
     } else {
-      EndIt(slot,
-            {.removal = {.id = ack.id,
-                         .reason = Reason::kAcked,
-                         .epoch = ack.epoch,
-                         .client = ack.client,
-                         .idempotency_key = KeyOf(ack)}},
-            std::move(done), effects);
+      EndIt(slot, {.reason = Reason::kAcked, .key = KeyOf(ack)}, std::move(done), effects);
     }
   }
   Run(effects);
@@ -93,22 +90,11 @@ void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> d
   {
     MutexLock lock(mu_);
     const Slot slot = ready_ ? book_.Find(id) : kNone;
-    Status answer = ready_ ? absl::OkStatus() : NotReady();
-    if (ready_ && slot == kNone) answer = NotFound("no delivery of this id is in flight here");
-    if (slot != kNone && book_.flight(slot).phase == Phase::kDeadLettering) {
-      answer = WrongState(Detail::kTerminal, "the delivery is being dead-lettered");
-    }
-    if (!answer.ok()) {
-      effects.push_back([done = std::move(done), answer] { done(answer); });
-    } else if (book_.flight(slot).phase == Phase::kEnding) {
-      endings_[slot].told.push_back(std::move(done));
+    const Status answer = ready_ ? CheckEndable(slot) : NotReady();
+    if (answer.ok()) {
+      EndIt(slot, {.reason = Reason::kWithdrawn}, std::move(done), effects);
     } else {
-      const Flight& flight = book_.flight(slot);
-      const std::string client = book_.ClientOfFlight(flight).name;
-      EndIt(slot,
-            {.removal =
-                 {.id = id, .reason = Reason::kWithdrawn, .epoch = flight.epoch, .client = client}},
-            std::move(done), effects);
+      effects.push_back([done = std::move(done), answer] { done(answer); });
     }
   }
   Run(effects);
@@ -135,6 +121,10 @@ Status DispatcherCore::Nack(const Acknowledgement& nack) {
 
 void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effects) {
   Flight& flight = book_.flight(slot);
+  if (flight.phase == Phase::kEnding) {
+    if (done) endings_[slot].told.push_back(std::move(done));
+    return;
+  }
   const Track& track = book_.track(flight.track);
   const SourceKey& source = book_.source(track.source).key;
   book_.BeginEnd(slot);
@@ -142,7 +132,11 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   const std::string& client = book_.client(track.client).name;
   const auto fill = [&](Transaction& change) {
     if (end.dead_letter != nullptr) change.RecordDeadLetter(*end.dead_letter);
-    change.RemoveDelivery(end.removal);
+    change.RemoveDelivery({.id = flight.id,
+                           .reason = end.reason,
+                           .epoch = flight.epoch,
+                           .client = client,
+                           .idempotency_key = end.key});
     if (next.has_value()) {
       change.WriteOffset({source.topic, client, source.partition}, {*next, source.incarnation});
     }
@@ -153,7 +147,9 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
     if (flight.phase == Phase::kArmed || flight.phase == Phase::kDeadLettering) {
       wheel_.Set(slot, engine_.EngineNow() + Backoff(flight.attempt));
     }
-    effects.push_back([done = std::move(done), refused = commit.refused()] { done(refused); });
+    if (done) {
+      effects.push_back([done = std::move(done), refused = commit.refused()] { done(refused); });
+    }
     return;
   }
   wheel_.Clear(slot);
@@ -161,12 +157,12 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   if (flight.phase == Phase::kWaiting) --stats_.waiting;
   flight.phase = Phase::kEnding;
   Ending& ending = endings_[slot];
-  const std::string_view key = end.removal.idempotency_key.value_or(flight.id);
+  const std::string_view key = end.key.value_or(flight.id);
   if (key != flight.id) ending.key = key;
-  ending.told.push_back(std::move(done));
+  if (done) ending.told.push_back(std::move(done));
   // As After() does, with a callback so small that it costs no memory of its own.
   ++outstanding_;
-  effects.push_back([this, commit, slot, reason = end.removal.reason] {
+  effects.push_back([this, commit, slot, reason = end.reason] {
     commit.Then([this, slot, reason](const Status& durable) { FinishEnd(slot, reason, durable); });
   });
 }
@@ -257,13 +253,7 @@ void DispatcherCore::BeginDeadLetter(Slot slot, Effects& effects) {
   StatusOr<Delivery> delivery = Read(flight);
   if (!delivery.ok()) return RetryDeadLetter(slot, delivery.status());
   if (host_.still_wanted && !host_.still_wanted(*delivery)) {
-    return EndIt(
-        slot,
-        {.removal = {.id = delivery->id,
-                     .reason = Reason::kWithdrawn,
-                     .epoch = delivery->epoch,
-                     .client = delivery->client}},
-        [](const Status&) {}, effects);
+    return EndIt(slot, {.reason = Reason::kWithdrawn}, nullptr, effects);
   }
   delivery->attempt = flight.attempt;
   flight.phase = Phase::kDeadLettering;
@@ -301,14 +291,7 @@ void DispatcherCore::AfterLedger(Slot slot, uint32_t generation, const Delivery&
     if (recorded.ok()) {
       const DeadLetter dead_letter =
           DeadLetterOf(delivery, place, "attempts exhausted", clock_.WallNow());
-      EndIt(
-          slot,
-          {.removal = {.id = delivery.id,
-                       .reason = Reason::kDeadLettered,
-                       .epoch = delivery.epoch,
-                       .client = delivery.client},
-           .dead_letter = &dead_letter},
-          [](const Status&) {}, effects);
+      EndIt(slot, {.reason = Reason::kDeadLettered, .dead_letter = &dead_letter}, nullptr, effects);
     } else {
       RetryDeadLetter(slot, recorded);
     }

@@ -41,12 +41,7 @@ void DispatcherCore::BeginPush(Slot slot, uint32_t channel, Effects& effects) {
   if (host_.still_wanted) {
     const StatusOr<Delivery> delivery = Read(flight);
     if (delivery.ok() && !host_.still_wanted(*delivery)) {
-      const std::string id = flight.id, client = book_.ClientOfFlight(flight).name;
-      return EndIt(
-          slot,
-          {.removal =
-               {.id = id, .reason = Reason::kWithdrawn, .epoch = flight.epoch, .client = client}},
-          [](const Status&) {}, effects);
+      return EndIt(slot, {.reason = Reason::kWithdrawn}, nullptr, effects);
     }
   }
   const uint32_t attempt = flight.attempt + 1;

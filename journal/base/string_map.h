@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "journal/base/checksum.h"
 
-namespace holdfast::bench {
+namespace holdfast {
 
 struct StringHash {
   using is_transparent = void;
@@ -19,4 +19,4 @@ struct StringHash {
 template <typename Value>
 using StringMap = absl::flat_hash_map<std::string, Value, StringHash, std::equal_to<>>;
 
-}  // namespace holdfast::bench
+}  // namespace holdfast

@@ -43,28 +43,17 @@ uint32_t DeliveryBook::AddTrack(uint32_t source, uint32_t client, uint64_t start
 
 Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64_t> offset,
                        uint64_t event) {
-  Slot slot;
-  if (free_flights_.empty()) {
-    slot = static_cast<Slot>(flights_.size());
-    flights_.emplace_back();
-  } else {
-    slot = free_flights_.back();
-    free_flights_.pop_back();
-  }
+  const Slot slot = flights_.Take();
   Flight& flight = flights_[slot];
-  const uint32_t generation = flight.generation + 1;
-  flight = Flight{.id = std::string(id),
-                  .id_hash = StringHash()(id),
+  flight = Flight{.id_hash = IdHash::Short(id),
+                  .generation = flight.generation + 1,
+                  .track = track,
                   .offset = offset.value_or(event),
                   .numbered = offset.has_value(),
-                  .live = true,
-                  .generation = generation,
-                  .track = track};
+                  .live = true};
+  flight.id.Set(id);
   CHECK(by_id_.insert(slot).second);
-  if (offset.has_value()) {
-    CHECK(by_place_.insert(slot).second);
-  }
-  if (PendingWindow* const window = WindowOf(flight)) window->Add(flight.offset);
+  if (PendingWindow* const window = WindowOf(flight)) window->Add(flight.offset, slot);
   ++ClientOfFlight(flight).in_flight;
   return slot;
 }
@@ -75,26 +64,23 @@ Slot DeliveryBook::Find(std::string_view id) const {
 }
 
 Slot DeliveryBook::FindAt(uint32_t track, uint64_t offset) const {
-  const auto found = by_place_.find(Place{track, offset});
-  return found == by_place_.end() ? kNone : *found;
+  return tracks_[track].numbered.Find(offset);
 }
 
 PendingWindow* DeliveryBook::WindowOf(const Flight& flight) {
   Track& track = tracks_[flight.track];
-  if (flight.numbered) return &track.pending;
+  if (flight.numbered) return &track.numbered;
   return flight.offset != 0 ? &track.unnumbered : nullptr;
 }
 
 void DeliveryBook::BeginEnd(Slot slot) {
   const Flight& flight = flights_[slot];
-  if (PendingWindow* const window = WindowOf(flight)) window->Remove(flight.offset);
-  if (flight.numbered) tracks_[flight.track].ending[flight.offset] = slot;
+  if (PendingWindow* const window = WindowOf(flight)) window->BeginEnd(flight.offset);
 }
 
 void DeliveryBook::AbandonEnd(Slot slot) {
   const Flight& flight = flights_[slot];
-  if (flight.numbered) tracks_[flight.track].ending.erase(flight.offset);
-  if (PendingWindow* const window = WindowOf(flight)) window->Add(flight.offset);
+  if (PendingWindow* const window = WindowOf(flight)) window->AbandonEnd(flight.offset);
 }
 
 void DeliveryBook::Remove(Slot slot) {
@@ -103,22 +89,16 @@ void DeliveryBook::Remove(Slot slot) {
   Detach(slot);
   by_id_.erase(slot);
   if (PendingWindow* const window = WindowOf(flight)) window->Remove(flight.offset);
-  if (flight.numbered) {
-    by_place_.erase(slot);
-    Track& track = tracks_[flight.track];
-    track.ending.erase(flight.offset);
-    sources_[track.source].cursor_dirty = true;
-  }
+  if (flight.numbered) sources_[tracks_[flight.track].source].cursor_dirty = true;
   --ClientOfFlight(flight).in_flight;
   flight.live = false;
-  flight.id = std::string();
-  free_flights_.push_back(slot);
+  flights_.GiveBack(slot);
 }
 
 std::optional<uint64_t> DeliveryBook::NextOf(uint32_t track) const {
   const std::optional<uint64_t> seen = sources_[tracks_[track].source].seen;
   if (!seen.has_value()) return std::nullopt;
-  return tracks_[track].pending.lowest().value_or(*seen + 1);
+  return tracks_[track].numbered.lowest_pending().value_or(*seen + 1);
 }
 
 uint64_t DeliveryBook::CursorOf(uint32_t source) const {
@@ -126,9 +106,7 @@ uint64_t DeliveryBook::CursorOf(uint32_t source) const {
   if (!of.seen.has_value()) return 0;
   uint64_t cursor = *of.seen + 1;
   for (const uint32_t index : of.tracks) {
-    const Track& track = tracks_[index];
-    cursor = std::min(cursor, track.pending.lowest().value_or(cursor));
-    if (!track.ending.empty()) cursor = std::min(cursor, track.ending.begin()->first);
+    cursor = std::min(cursor, tracks_[index].numbered.lowest().value_or(cursor));
   }
   return cursor;
 }
@@ -143,11 +121,9 @@ absl::Duration DeliveryBook::OldestOf(uint32_t client) const {
   absl::Duration oldest = absl::InfiniteDuration();
   for (const uint32_t index : clients_[client].tracks) {
     const Track& track = tracks_[index];
-    if (const auto offset = track.pending.lowest()) {
-      oldest = std::min(oldest, flights_[FindAt(index, *offset)].born);
-    }
-    if (const auto event = track.unnumbered.lowest()) {
-      oldest = std::min(oldest, unnumbered_.at(*event).born);
+    for (const PendingWindow* window : {&track.numbered, &track.unnumbered}) {
+      const auto lowest = window->lowest_pending();
+      if (lowest) oldest = std::min(oldest, flights_[window->Find(*lowest)].born);
     }
   }
   return oldest;
@@ -211,10 +187,9 @@ void DeliveryBook::Detach(Slot slot) {
   flight.channel = flight.channel_previous = flight.channel_next = kNone;
 }
 
-uint64_t DeliveryBook::AddUnnumbered(const SourceKey& source, uint64_t token, uint32_t targets,
-                                     absl::Duration born) {
+uint64_t DeliveryBook::AddUnnumbered(uint32_t source, uint64_t token, uint32_t targets) {
   const uint64_t event = next_unnumbered_++;
-  unnumbered_[event] = {.source = source, .token = token, .unfinished = targets, .born = born};
+  unnumbered_[event] = {.source = source, .token = token, .unfinished = targets};
   return event;
 }
 

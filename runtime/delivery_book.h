@@ -21,12 +21,11 @@
 #include "absl/time/time.h"
 #include "holdfast/dispatcher.h"
 #include "journal/base/string_map.h"
+#include "runtime/flight_id.h"
 #include "runtime/pending_window.h"
+#include "runtime/slot_array.h"
 
 namespace holdfast {
-
-using Slot = uint32_t;  // of a flight; given out again after its end
-inline constexpr uint32_t kNone = ~uint32_t{0};
 
 enum class Phase : uint8_t {
   kWaiting,        // due, but its client has no channel
@@ -37,31 +36,29 @@ enum class Phase : uint8_t {
 };
 
 struct Flight {
-  std::string id;
-  uint64_t id_hash = 0;  // so that a full table is not read through its ids
-  uint64_t offset = 0;   // or the event of AddUnnumbered, if it has no number; 0: recovered
+  FlightId id;
+  uint32_t id_hash = 0;        // so that a full table is not read through its ids
+  uint32_t generation = 0;     // of the slot: who comes back late compares it
+  uint32_t attempt = 0;        // pushes counted
+  uint32_t dead_attempts = 0;  // failed attempts to dead-letter it, in this process
+  uint32_t track = kNone;
+  uint32_t channel = kNone;  // over which it was pushed last; kNone: over none that is open
+  uint32_t channel_previous = kNone, channel_next = kNone;
+  uint64_t offset = 0;  // or the event of AddUnnumbered, if it has no number; 0: recovered
+  uint64_t epoch = 0;
+  absl::Duration born;  // when it was put, on the engine clock
   bool numbered = false;
   bool live = false;     // false: the slot is free
   bool counted = false;  // its next push is counted already, and was not made yet
   Phase phase = Phase::kArmed;
-  uint32_t attempt = 0;        // pushes counted
-  uint32_t dead_attempts = 0;  // failed attempts to dead-letter it, in this process
-  uint32_t generation = 0;     // of the slot: who comes back late compares it
-  uint64_t epoch = 0;
-  uint32_t track = kNone;
-  absl::Duration born;       // when it was put, on the engine clock
-  uint32_t channel = kNone;  // over which it was pushed last; kNone: over none that is open
-  uint32_t channel_previous = kNone, channel_next = kNone;
 };
 
 struct Track {
   uint32_t source = kNone;
   uint32_t client = kNone;
   uint64_t start = 0;        // the first offset that was meant for the client, as far as is known
-  PendingWindow pending;     // offsets whose end is not in the journal
-  PendingWindow unnumbered;  // likewise, events without a number
-  // Numbered flights whose end is in the journal and not durable yet, by offset.
-  absl::btree_map<uint64_t, uint32_t> ending;
+  PendingWindow numbered;    // flights by offset
+  PendingWindow unnumbered;  // flights by event
 };
 
 struct Source {
@@ -92,10 +89,9 @@ struct OpenChannel {
 
 // An event without a number, as long as any of its deliveries is in flight.
 struct Unnumbered {
-  SourceKey source;
+  uint32_t source = kNone;
   uint64_t token = 0;
   uint32_t unfinished = 0;
-  absl::Duration born;
 };
 
 // Threads: one at a time.
@@ -162,67 +158,42 @@ class DeliveryBook {
   void Detach(Slot slot);
 
   // --- Events without a number ---
-  uint64_t AddUnnumbered(const SourceKey& source, uint64_t token, uint32_t targets,
-                         absl::Duration born = absl::ZeroDuration());
+  uint64_t AddUnnumbered(uint32_t source, uint64_t token, uint32_t targets);
   // One target has finished. The event, if that was the last.
   std::optional<Unnumbered> FinishUnnumbered(uint64_t event);
 
  private:
-  // Slots in sets, found by what their flights say.
+  // The window that has the flight; null: none does.
+  PendingWindow* WindowOf(const Flight& flight);
+
+  // Slots in a set, found by the ids of their flights.
   struct IdHash {
     using is_transparent = void;
-    const std::deque<Flight>* flights;
-    size_t operator()(std::string_view id) const { return StringHash()(id); }
-    size_t operator()(Slot slot) const { return (*flights)[slot].id_hash; }
+    const SlotArray<Flight>* flights;
+    static uint32_t Short(std::string_view id) { return static_cast<uint32_t>(StringHash()(id)); }
+    // The set takes the lowest seven bits apart, and then wants more than 25.
+    static size_t Spread(uint32_t hash) { return hash * uint64_t{0x9e3779b97f4a7c15}; }
+    size_t operator()(std::string_view id) const { return Spread(Short(id)); }
+    size_t operator()(Slot slot) const { return Spread((*flights)[slot].id_hash); }
   };
   struct IdEqual {
     using is_transparent = void;
-    const std::deque<Flight>* flights;
+    const SlotArray<Flight>* flights;
     bool operator()(Slot a, Slot b) const { return a == b; }
-    bool operator()(Slot a, std::string_view id) const { return (*flights)[a].id == id; }
-    bool operator()(std::string_view id, Slot a) const { return (*flights)[a].id == id; }
-  };
-  struct Place {
-    uint32_t track;
-    uint64_t offset;
-  };
-  // The window that shows the flight as pending; null: none does.
-  PendingWindow* WindowOf(const Flight& flight);
-  struct PlaceHash {
-    using is_transparent = void;
-    const std::deque<Flight>* flights;
-    size_t operator()(const Place& place) const {
-      return absl::Hash<std::pair<uint32_t, uint64_t>>()({place.track, place.offset});
-    }
-    size_t operator()(Slot slot) const {
-      const Flight& flight = (*flights)[slot];
-      return (*this)(Place{flight.track, flight.offset});
-    }
-  };
-  struct PlaceEqual {
-    using is_transparent = void;
-    const std::deque<Flight>* flights;
-    bool operator()(Slot a, Slot b) const { return a == b; }
-    bool operator()(Slot a, const Place& place) const {
-      const Flight& flight = (*flights)[a];
-      return flight.track == place.track && flight.offset == place.offset;
-    }
-    bool operator()(const Place& place, Slot a) const { return (*this)(a, place); }
+    bool operator()(Slot a, std::string_view id) const { return (*flights)[a].id.view() == id; }
+    bool operator()(std::string_view id, Slot a) const { return (*this)(a, id); }
   };
 
   std::deque<Source> sources_;
   std::deque<Track> tracks_;
   std::deque<Client> clients_;
   std::deque<OpenChannel> channels_;
-  std::deque<Flight> flights_;
-  std::vector<Slot> free_flights_;
+  SlotArray<Flight> flights_;
   std::vector<uint32_t> free_channels_;
   absl::btree_map<SourceKey, uint32_t> source_of_;
   StringMap<uint32_t> client_of_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> track_of_;
   absl::flat_hash_set<Slot, IdHash, IdEqual> by_id_{0, IdHash{&flights_}, IdEqual{&flights_}};
-  absl::flat_hash_set<Slot, PlaceHash, PlaceEqual> by_place_{0, PlaceHash{&flights_},
-                                                             PlaceEqual{&flights_}};
   absl::flat_hash_map<uint64_t, Unnumbered> unnumbered_;
   uint64_t next_unnumbered_ = 1;
 };

@@ -34,12 +34,17 @@ DispatcherCore::~DispatcherCore() {
 }
 
 void DispatcherCore::Run(Effects& effects) {
-  for (const std::function<void()>& effect : effects) effect();
+  for (const Push& push : effects.pushes) push.to->Push(push.delivery);
+  for (const Told& told : effects.told) {
+    host_.source_ack->Finished(*told.source, told.offset, told.token);
+  }
+  for (const Answer& answer : effects.answers) answer.done(answer.status);
+  for (const std::function<void()>& other : effects.others) other();
 }
 
 void DispatcherCore::After(const Commit& commit, Done then, Effects& effects) {
   ++outstanding_;
-  effects.push_back([this, commit, then = std::move(then)] {
+  effects.others.push_back([this, commit, then = std::move(then)] {
     commit.Then([this, then](const Status& outcome) {
       then(outcome);
       Release();
@@ -196,7 +201,9 @@ DeliverResult DispatcherCore::Repeat(uint32_t source, const SourceEvent& event,
   }
   result.durable = engine_.Transact(
       [&](Transaction& change) { change.SourceSeen(event.source, *event.offset); });
-  if (!book_.Unfinished(source, *event.offset)) TellWhenDurable(event, result.durable, effects);
+  if (!book_.Unfinished(source, *event.offset)) {
+    TellWhenDurable(source, event, result.durable, effects);
+  }
   return result;
 }
 
@@ -209,7 +216,8 @@ DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
   }
   const Slot slot = book_.FindAt(track, offset);
   if (slot == kNone) return {.outcome = DeliverOutcome::kAlreadyAcknowledged, .id = {}};
-  return {.outcome = DeliverOutcome::kAlreadyInFlight, .id = book_.flight(slot).id};
+  return {.outcome = DeliverOutcome::kAlreadyInFlight,
+          .id = std::string(book_.flight(slot).id.view())};
 }
 
 StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEvent& event,
@@ -224,7 +232,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     Delivery delivery;
     uint32_t client = kNone, track = kNone, channel = kNone;
   };
-  std::vector<Put> puts;
+  absl::InlinedVector<Put, 1> puts;
   for (const Target& target : targets) {
     const uint32_t client = book_.ClientOf(target.client);
     if (book_.client(client).in_flight >= options_.in_flight_per_client) {
@@ -268,10 +276,10 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     book_.source(source).seen = event.offset;
     book_.source(source).cursor_dirty = true;
   }
-  const uint64_t unnumbered = event.offset.has_value() || targets.empty()
-                                  ? 0
-                                  : book_.AddUnnumbered(event.source, event.token,
-                                                        static_cast<uint32_t>(targets.size()), now);
+  const uint64_t unnumbered =
+      event.offset.has_value() || targets.empty()
+          ? 0
+          : book_.AddUnnumbered(source, event.token, static_cast<uint32_t>(targets.size()));
   for (auto& [delivery, client, track, channel] : puts) {
     if (track == kNone) track = book_.AddTrack(source, client, event.offset.value_or(0));
     const Slot slot = book_.Add(delivery.id, track, event.offset, unnumbered);
@@ -283,11 +291,11 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     if (channel == kNone) {
       Wait(slot);
     } else {
-      Hand(slot, channel, std::move(delivery), effects);
+      Hand(slot, channel, std::move(delivery), now, effects);
     }
   }
   // Nobody has to finish it, but the source may forget it only once that is durable.
-  if (targets.empty()) TellWhenDurable(event, commit, effects);
+  if (targets.empty()) TellWhenDurable(source, event, commit, effects);
   return result;
 }
 
@@ -297,8 +305,8 @@ absl::Duration DispatcherCore::Backoff(uint32_t attempts) {
 
 void DispatcherCore::Audit(std::string_view what, const Flight& flight) {
   if (options_.audit == nullptr) return;
-  options_.audit->Log(LogLevel::kInfo, fmt::format("{} id={} attempt={} epoch={}", what, flight.id,
-                                                   flight.attempt, flight.epoch));
+  options_.audit->Log(LogLevel::kInfo, fmt::format("{} id={} attempt={} epoch={}", what,
+                                                   flight.id.view(), flight.attempt, flight.epoch));
 }
 
 uint64_t DispatcherCore::Pending(std::string_view name) {

@@ -1,12 +1,15 @@
 // The core of the dispatcher: every decision, on a DeliveryBook in memory and the stores of an
 // Engine. It has no thread and no clock of its own; dispatch_loop.h adds the thread.
 //
-// One lock guards the book. What must happen outside it (pushes, source ACKs, completions, waiting
-// for durability) is collected as effects while it is held and run after it was released, by the
-// thread that caused them.
+// One lock guards the book. What must happen outside it (pushes, source ACKs, answers, waiting for
+// durability) is collected as effects while it is held and run after it was released, by the thread
+// that caused them. Ends become durable many at a time, so one callback of the engine's takes all
+// that have: nothing is called, locked or woken up for each of them.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,11 +49,30 @@ class DispatcherCore {
   DispatcherStats Stats() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  using Effects = absl::InlinedVector<std::function<void()>, 4>;
   using Done = std::function<void(Status)>;
+  struct Push {
+    std::shared_ptr<Channel> to;
+    Delivery delivery;
+  };
+  struct Told {
+    const SourceKey* source = nullptr;  // of the book, which keeps it
+    std::optional<uint64_t> offset;
+    uint64_t token = 0;
+  };
+  struct Answer {
+    Done done;
+    Status status;
+  };
+  // Run in this order.
+  struct Effects {
+    absl::InlinedVector<Push, 1> pushes;
+    absl::InlinedVector<Told, 1> told;  // sources
+    absl::InlinedVector<Answer, 1> answers;
+    absl::InlinedVector<std::function<void()>, 1> others;  // commits to wait for, sinks to call
+  };
 
   static Status NotReady();
-  static void Run(Effects& effects);
+  void Run(Effects& effects) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `then`, without the lock, once the outcome of `commit` is known.
   void After(const Commit& commit, Done then, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Release() ABSL_LOCKS_EXCLUDED(mu_);
@@ -84,7 +106,7 @@ class DispatcherCore {
       ABSL_LOCKS_EXCLUDED(mu_);
   void PushCounted(Slot slot, uint32_t channel, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects)
+  void Hand(Slot slot, uint32_t channel, Delivery delivery, absl::Duration now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arm(Slot slot, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsWaiting(const std::pair<Slot, uint32_t>& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -97,10 +119,13 @@ class DispatcherCore {
     std::optional<std::string_view> key;  // of the acknowledgement
     const DeadLetter* dead_letter = nullptr;
   };
-  // Of a flight whose end is on its way to the disk.
+  // A flight whose end is on its way to the disk.
   struct Ending {
-    std::string key;                    // of the acknowledgement; empty: its id
-    absl::InlinedVector<Done, 1> told;  // the outcome
+    Slot slot = kNone;
+    Reason reason = Reason::kAcked;
+    Commit commit;
+    std::string key;  // of the acknowledgement; empty: its id
+    Done done;        // is told the outcome; may be null
   };
   // Errors: it is not in flight, or with the dead letters already
   Status CheckEndable(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -109,12 +134,16 @@ class DispatcherCore {
   // that of the earlier one.
   void EndIt(Slot slot, const End& end, Done done, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void FinishEnd(Slot slot, Reason reason, const Status& durable) ABSL_LOCKS_EXCLUDED(mu_);
-  void FinishTarget(const Flight& flight, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TellWhenDurable(const SourceEvent& event, const Commit& commit, Effects& effects)
+  // The oldest end that is on its way is durable, or failed.
+  void FinishEnds(const Status& oldest) ABSL_LOCKS_EXCLUDED(mu_);
+  void FinishEnd(Ending ending, const Status& durable, absl::Duration now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TellSource(const SourceKey& source, std::optional<uint64_t> offset, uint64_t token,
-                  Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FinishTarget(uint32_t track, bool numbered, uint64_t offset, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellWhenDurable(uint32_t source, const SourceEvent& event, const Commit& commit,
+                       Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellSource(uint32_t source, std::optional<uint64_t> offset, uint64_t token, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // --- Dead letters: sink, ledger, one batch ---
   void BeginDeadLetter(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -138,7 +167,10 @@ class DispatcherCore {
   DeliveryBook book_ ABSL_GUARDED_BY(mu_);
   TimerWheel wheel_ ABSL_GUARDED_BY(mu_);
   AnswerMemory answers_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<Slot, Ending> endings_ ABSL_GUARDED_BY(mu_);
+  std::deque<Ending> endings_ ABSL_GUARDED_BY(mu_);  // in the order of the journal
+  bool ends_awaited_ ABSL_GUARDED_BY(mu_) = false;   // FinishEnds() will come
+  // Who else wants to know the outcome of an end.
+  absl::flat_hash_map<Slot, std::vector<Done>> joined_ ABSL_GUARDED_BY(mu_);
   DispatcherStats stats_ ABSL_GUARDED_BY(mu_);
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<TimerWheel::Timer> due_ ABSL_GUARDED_BY(mu_);

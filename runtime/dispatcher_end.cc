@@ -11,6 +11,9 @@
 namespace holdfast {
 namespace {
 
+// Ends that are finished in one go, before others have the lock.
+constexpr size_t kEndsAtOnce = 256;
+
 std::string_view KeyOf(const Acknowledgement& ack) {
   return ack.idempotency_key.empty() ? ack.id : ack.idempotency_key;
 }
@@ -77,7 +80,7 @@ void DispatcherCore::Ack(const Acknowledgement& ack, std::function<void(Status)>
     }
     if (!answer.ok()) ++stats_.refused_acks;
     if (!answer.ok() || slot == kNone) {
-      effects.push_back([done = std::move(done), answer] { done(answer); });
+      effects.answers.push_back({std::move(done), answer});
     } else {
       EndIt(slot, {.reason = Reason::kAcked, .key = KeyOf(ack)}, std::move(done), effects);
     }
@@ -94,7 +97,7 @@ void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> d
     if (answer.ok()) {
       EndIt(slot, {.reason = Reason::kWithdrawn}, std::move(done), effects);
     } else {
-      effects.push_back([done = std::move(done), answer] { done(answer); });
+      effects.answers.push_back({std::move(done), answer});
     }
   }
   Run(effects);
@@ -110,7 +113,7 @@ Status DispatcherCore::Nack(const Acknowledgement& nack) {
   if (flight.phase != Phase::kArmed) return absl::OkStatus();
   const absl::Duration due = engine_.EngineNow() + Backoff(flight.attempt);
   const Commit commit = engine_.deliveries().Update(
-      {.id = flight.id, .epoch = flight.epoch, .attempt = flight.attempt, .due = due});
+      {.id = flight.id.view(), .epoch = flight.epoch, .attempt = flight.attempt, .due = due});
   RETURN_IF_ERROR(commit.refused());
   book_.Detach(slot);
   Arm(slot, due);
@@ -122,7 +125,7 @@ Status DispatcherCore::Nack(const Acknowledgement& nack) {
 void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effects) {
   Flight& flight = book_.flight(slot);
   if (flight.phase == Phase::kEnding) {
-    if (done) endings_[slot].told.push_back(std::move(done));
+    if (done) joined_[slot].push_back(std::move(done));
     return;
   }
   const Track& track = book_.track(flight.track);
@@ -132,7 +135,7 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   const std::string& client = book_.client(track.client).name;
   const auto fill = [&](Transaction& change) {
     if (end.dead_letter != nullptr) change.RecordDeadLetter(*end.dead_letter);
-    change.RemoveDelivery({.id = flight.id,
+    change.RemoveDelivery({.id = flight.id.view(),
                            .reason = end.reason,
                            .epoch = flight.epoch,
                            .client = client,
@@ -147,86 +150,107 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
     if (flight.phase == Phase::kArmed || flight.phase == Phase::kDeadLettering) {
       wheel_.Set(slot, engine_.EngineNow() + Backoff(flight.attempt));
     }
-    if (done) {
-      effects.push_back([done = std::move(done), refused = commit.refused()] { done(refused); });
-    }
+    if (done) effects.answers.push_back({std::move(done), commit.refused()});
     return;
   }
   wheel_.Clear(slot);
   book_.Detach(slot);
   if (flight.phase == Phase::kWaiting) --stats_.waiting;
   flight.phase = Phase::kEnding;
-  Ending& ending = endings_[slot];
-  const std::string_view key = end.key.value_or(flight.id);
-  if (key != flight.id) ending.key = key;
-  if (done) ending.told.push_back(std::move(done));
-  // As After() does, with a callback so small that it costs no memory of its own.
+  const std::string_view key = end.key.value_or(flight.id.view());
+  endings_.push_back({.slot = slot,
+                      .reason = end.reason,
+                      .commit = commit,
+                      .key = std::string(key != flight.id.view() ? key : ""),
+                      .done = std::move(done)});
+  if (std::exchange(ends_awaited_, true)) return;
   ++outstanding_;
-  effects.push_back([this, commit, slot, reason = end.reason] {
-    commit.Then([this, slot, reason](const Status& durable) { FinishEnd(slot, reason, durable); });
-  });
+  effects.others.push_back(
+      [this, commit] { commit.Then([this](const Status& durable) { FinishEnds(durable); }); });
 }
 
-void DispatcherCore::FinishEnd(Slot slot, Reason reason, const Status& durable) {
-  Effects effects;
-  Ending ending;
-  {
-    MutexLock lock(mu_);
-    Flight& flight = book_.flight(slot);
-    CHECK(flight.live && flight.phase == Phase::kEnding);
-    const auto found = endings_.find(slot);
-    ending = std::move(found->second);
-    endings_.erase(found);
-    if (durable.ok()) {
-      switch (reason) {
-        case Reason::kAcked:
-          ++stats_.acked;
-          ++book_.ClientOfFlight(flight).acked;
-          book_.ClientOfFlight(flight).last_ack = engine_.EngineNow();
-          answers_.Remember(flight.id, SignatureOf(flight.epoch, book_.ClientOfFlight(flight).name,
-                                                   ending.key.empty() ? flight.id : ending.key));
-          Audit("ack", flight);
-          break;
-        case Reason::kDeadLettered:
-          ++stats_.dead_lettered;
-          Audit("dead-letter", flight);
-          break;
-        case Reason::kWithdrawn:
-          ++stats_.withdrawn;
-          Audit("withdraw", flight);
-          break;
+// The journal confirms in the order in which the ends stand in it.
+void DispatcherCore::FinishEnds(const Status& oldest) {
+  for (;;) {
+    Effects effects;
+    bool more = true;
+    Commit next;
+    {
+      MutexLock lock(mu_);
+      const absl::Duration now = engine_.EngineNow();
+      for (size_t ended = 0; more && ended < kEndsAtOnce; ++ended) {
+        const bool confirmed = endings_.front().commit.confirmed();
+        if (!confirmed && oldest.ok()) break;
+        Ending ending = std::move(endings_.front());
+        endings_.pop_front();
+        FinishEnd(std::move(ending), confirmed ? absl::OkStatus() : oldest, now, effects);
+        more = !endings_.empty();
       }
-      const Flight ended{
-          .offset = flight.offset, .numbered = flight.numbered, .track = flight.track};
-      book_.Remove(slot);
-      FinishTarget(ended, effects);
+      ends_awaited_ = more;
+      if (more) next = endings_.front().commit;
     }
-    // Otherwise the journal has failed: nobody knows, until the store is opened again.
+    Run(effects);
+    if (!more) return Release();
+    if (oldest.ok() && !next.confirmed()) {
+      return next.Then([this](const Status& durable) { FinishEnds(durable); });
+    }
   }
-  Run(effects);
-  for (const Done& done : ending.told) done(durable);
-  Release();
+}
+
+void DispatcherCore::FinishEnd(Ending ending, const Status& durable, absl::Duration now,
+                               Effects& effects) {
+  Flight& flight = book_.flight(ending.slot);
+  CHECK(flight.live && flight.phase == Phase::kEnding);
+  if (durable.ok()) {
+    Client& client = book_.ClientOfFlight(flight);
+    switch (ending.reason) {
+      case Reason::kAcked:
+        ++stats_.acked;
+        ++client.acked;
+        client.last_ack = now;
+        answers_.Remember(flight.id.view(),
+                          SignatureOf(flight.epoch, client.name,
+                                      ending.key.empty() ? flight.id.view() : ending.key));
+        Audit("ack", flight);
+        break;
+      case Reason::kDeadLettered:
+        ++stats_.dead_lettered;
+        Audit("dead-letter", flight);
+        break;
+      case Reason::kWithdrawn:
+        ++stats_.withdrawn;
+        Audit("withdraw", flight);
+        break;
+    }
+    book_.Remove(ending.slot);
+    FinishTarget(flight.track, flight.numbered, flight.offset, effects);
+  }
+  // Otherwise the journal has failed: nobody knows, until the store is opened again.
+  if (ending.done) effects.answers.push_back({std::move(ending.done), durable});
+  const auto joined = joined_.find(ending.slot);
+  if (joined == joined_.end()) return;
+  for (Done& done : joined->second) effects.answers.push_back({std::move(done), durable});
+  joined_.erase(joined);
 }
 
 // The event has one target less; its source is told after the last.
-void DispatcherCore::FinishTarget(const Flight& flight, Effects& effects) {
-  if (!flight.numbered) {
-    if (const auto event = book_.FinishUnnumbered(flight.offset)) {
+void DispatcherCore::FinishTarget(uint32_t track, bool numbered, uint64_t offset,
+                                  Effects& effects) {
+  if (!numbered) {
+    if (const auto event = book_.FinishUnnumbered(offset)) {
       TellSource(event->source, std::nullopt, event->token, effects);
     }
     return;
   }
-  const uint32_t source = book_.track(flight.track).source;
-  if (book_.Unfinished(source, flight.offset)) return;
-  TellSource(book_.source(source).key, flight.offset, 0, effects);
+  const uint32_t source = book_.track(track).source;
+  if (!book_.Unfinished(source, offset)) TellSource(source, offset, 0, effects);
 }
 
-void DispatcherCore::TellWhenDurable(const SourceEvent& event, const Commit& commit,
-                                     Effects& effects) {
+void DispatcherCore::TellWhenDurable(uint32_t source, const SourceEvent& event,
+                                     const Commit& commit, Effects& effects) {
   After(
       commit,
-      [this, source = event.source, offset = event.offset,
-       token = event.token](const Status& durable) {
+      [this, source, offset = event.offset, token = event.token](const Status& durable) {
         if (!durable.ok()) return;
         Effects after;
         {
@@ -238,12 +262,11 @@ void DispatcherCore::TellWhenDurable(const SourceEvent& event, const Commit& com
       effects);
 }
 
-void DispatcherCore::TellSource(const SourceKey& source, std::optional<uint64_t> offset,
-                                uint64_t token, Effects& effects) {
+void DispatcherCore::TellSource(uint32_t source, std::optional<uint64_t> offset, uint64_t token,
+                                Effects& effects) {
   ++stats_.source_acks;
   if (host_.source_ack == nullptr) return;
-  effects.push_back(
-      [this, source, offset, token] { host_.source_ack->Finished(source, offset, token); });
+  effects.told.push_back({&book_.source(source).key, offset, token});
 }
 
 // --- Dead letters ---
@@ -259,7 +282,7 @@ void DispatcherCore::BeginDeadLetter(Slot slot, Effects& effects) {
   flight.phase = Phase::kDeadLettering;
   const auto shared = std::make_shared<Delivery>(*std::move(delivery));
   ++outstanding_;
-  effects.push_back([this, slot, generation = flight.generation, shared] {
+  effects.others.push_back([this, slot, generation = flight.generation, shared] {
     if (host_.sink == nullptr) {
       return AfterSink(slot, generation, shared, DeadLetterPlace{options_.dlq_topic, 0});
     }
@@ -306,7 +329,7 @@ void DispatcherCore::RetryDeadLetter(Slot slot, const Status& why) {
   ++flight.dead_attempts;
   if (flight.dead_attempts == 1 && options_.log != nullptr) {
     options_.log->Log(LogLevel::kWarning, fmt::format("delivery {} could not be dead-lettered: {}",
-                                                      flight.id, Message(why)));
+                                                      flight.id.view(), Message(why)));
   }
   wheel_.Set(slot, engine_.EngineNow() + Backoff(flight.dead_attempts));
 }

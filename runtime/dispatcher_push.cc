@@ -9,15 +9,15 @@
 namespace holdfast {
 namespace {
 
-// What one tick does at most before it lets others have the lock.
-constexpr size_t kDueAtOnce = 1'024;
+// What one tick does at most before it lets others have the lock: a millisecond, about.
+constexpr TimerWheel::Most kAtOnce{.due = 1'024, .moved = 65'536};
 // A client's list of what waits may hold so many that have ended.
 constexpr size_t kWaitingSlack = 64;
 
 }  // namespace
 
 StatusOr<Delivery> DispatcherCore::Read(const Flight& flight) {
-  ASSIGN_OR_RETURN(StoredDelivery stored, engine_.deliveries().Get(flight.id));
+  ASSIGN_OR_RETURN(StoredDelivery stored, engine_.deliveries().Get(flight.id.view()));
   return std::move(stored.delivery);
 }
 
@@ -47,7 +47,7 @@ void DispatcherCore::BeginPush(Slot slot, uint32_t channel, Effects& effects) {
   const uint32_t attempt = flight.attempt + 1;
   const absl::Duration due = engine_.EngineNow() + options_.ack_timeout;
   const Commit commit = engine_.deliveries().Update(
-      {.id = flight.id, .epoch = flight.epoch, .attempt = attempt, .due = due});
+      {.id = flight.id.view(), .epoch = flight.epoch, .attempt = attempt, .due = due});
   if (!commit.refused().ok()) {
     // A full disk: it is not pushed, because that could not be counted.
     return Arm(slot, engine_.EngineNow() + Backoff(attempt));
@@ -88,8 +88,9 @@ void DispatcherCore::PushCounted(Slot slot, uint32_t channel, Effects& effects) 
   StatusOr<Delivery> delivery = Read(flight);
   if (!delivery.ok()) {
     if (options_.log != nullptr) {
-      options_.log->Log(LogLevel::kError, fmt::format("delivery {} cannot be read: {}", flight.id,
-                                                      Message(delivery.status())));
+      options_.log->Log(LogLevel::kError,
+                        fmt::format("delivery {} cannot be read: {}", flight.id.view(),
+                                    Message(delivery.status())));
     }
     return Arm(slot, engine_.EngineNow() + Backoff(flight.attempt));
   }
@@ -97,21 +98,20 @@ void DispatcherCore::PushCounted(Slot slot, uint32_t channel, Effects& effects) 
     ++stats_.redelivered;
     ++book_.ClientOfFlight(flight).redelivered;
   }
-  Hand(slot, channel, *std::move(delivery), effects);
+  Hand(slot, channel, *std::move(delivery), engine_.EngineNow(), effects);
 }
 
 // The push itself.
-void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, Effects& effects) {
+void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, absl::Duration now,
+                          Effects& effects) {
   Flight& flight = book_.flight(slot);
   flight.counted = false;
   book_.Attach(slot, channel);
-  Arm(slot, engine_.EngineNow() + options_.ack_timeout);
+  Arm(slot, now + options_.ack_timeout);
   ++stats_.pushed;
   ++book_.ClientOfFlight(flight).pushed;
   Audit("push", flight);
-  effects.push_back(
-      [to = book_.channel(channel).channel,
-       delivery = std::make_shared<const Delivery>(std::move(delivery))] { to->Push(*delivery); });
+  effects.pushes.push_back({book_.channel(channel).channel, std::move(delivery)});
 }
 
 void DispatcherCore::Arm(Slot slot, absl::Duration due) {
@@ -181,8 +181,7 @@ void DispatcherCore::Tick() {
       MutexLock lock(mu_);
       if (!ready_) return;
       due_.clear();
-      wheel_.Turn(engine_.EngineNow(), kDueAtOnce, due_);
-      more = due_.size() == kDueAtOnce;
+      more = wheel_.Turn(engine_.EngineNow(), kAtOnce, due_);
       for (const Slot slot : due_) PushOrWait(slot, effects);
       if (!more) WriteCursors();
     }

@@ -42,25 +42,24 @@ bool TimerWheel::IsSet(Timer timer) const {
   return timer < nodes_.size() && nodes_[timer].list != kNone;
 }
 
-void TimerWheel::Turn(absl::Duration now, size_t most, std::vector<Timer>& due) {
+bool TimerWheel::Turn(absl::Duration now, const Most& most, std::vector<Timer>& due) {
   const uint64_t end =
       std::max(now_, static_cast<uint64_t>(std::max(now, absl::ZeroDuration()) / kGrain));
-  size_t taken = 0;
+  size_t taken = 0, moves = most.moved;
   for (;;) {
+    // First: what lies in the rings is due at this tick, what is ready may be of an earlier one.
+    if (!Cascade(moves)) return true;
     List& ready = lists_[kReady];
-    for (; ready.first != kNone && taken < most; ++taken) {
+    for (; ready.first != kNone && taken < most.due; ++taken) {
       const Timer timer = ready.first;
       Unlink(timer);
       --size_;
       due.push_back(timer);
     }
-    if (ready.first != kNone || now_ == end) return;
+    if (ready.first != kNone) return true;
+    if (now_ == end) return false;
     now_ = std::min(NextStop(), end);
-    for (size_t ring = kRings - 1; ring > 0; --ring) {
-      const uint64_t below = uint64_t{1} << (kSlotBits * ring);
-      if (now_ % below == 0) Cascade(ring);
-    }
-    Cascade(0);
+    rings_left_ = kRings;
   }
 }
 
@@ -72,18 +71,22 @@ uint64_t TimerWheel::NextStop() const {
   return ((now_ >> (kSlotBits * ring)) + 1) << (kSlotBits * ring);
 }
 
-// The slot of `ring` whose turn it is: its timers go one ring down, or are due.
-void TimerWheel::Cascade(size_t ring) {
-  const auto list =
-      static_cast<uint32_t>(ring * kSlots + ((now_ >> (kSlotBits * ring)) & (kSlots - 1)));
-  List taken = lists_[list];
-  lists_[list] = List();
-  for (Timer timer = taken.first; timer != kNone; timer = nodes_[timer].next) --in_ring_[ring];
-  for (Timer timer = taken.first; timer != kNone;) {
-    const Timer next = nodes_[timer].next;
-    Place(timer);
-    timer = next;
+// The slots of now_, those of the longest rings first: their timers go to finer rings, or are due.
+// False if `moves` did not suffice. Nothing new comes into these slots meanwhile: Place() finds
+// what is due now ready, and everything later a slot further on.
+bool TimerWheel::Cascade(size_t& moves) {
+  for (; rings_left_ > 0; --rings_left_) {
+    const size_t ring = rings_left_ - 1, bits = kSlotBits * ring;
+    if (now_ % (uint64_t{1} << bits) != 0) continue;
+    const List& list = lists_[ring * kSlots + ((now_ >> bits) & (kSlots - 1))];
+    for (; list.first != kNone; --moves) {
+      if (moves == 0) return false;
+      const Timer timer = list.first;
+      Unlink(timer);
+      Place(timer);
+    }
   }
+  return true;
 }
 
 void TimerWheel::Place(Timer timer) {

@@ -32,9 +32,14 @@ class TimerWheel {
   bool IsSet(Timer timer) const;
   size_t size() const { return size_; }
 
-  // Moves time on to `now` and clears what is due, adding at most `most` timers to `due`, the
-  // earliest slots first. What is left over comes with the next turn.
-  void Turn(absl::Duration now, size_t most, std::vector<Timer>& due);
+  // What one turn does at most.
+  struct Most {
+    size_t due;
+    size_t moved;  // from one ring to the next
+  };
+  // Moves time on to `now` and clears what is due, adding it to `due`, the earliest slots first.
+  // True: the turn ended at a limit, and the next one goes on from there.
+  bool Turn(absl::Duration now, const Most& most, std::vector<Timer>& due);
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -53,9 +58,10 @@ class TimerWheel {
   void Unlink(Timer timer);
   void Place(Timer timer);
   uint64_t NextStop() const;
-  void Cascade(size_t ring);
+  bool Cascade(size_t& moves);
 
-  uint64_t now_;  // in ticks; everything up to it was looked at
+  uint64_t now_;           // in ticks; everything up to it was looked at
+  size_t rings_left_ = 0;  // whose slot of now_ may still hold timers: the rings below this one
   size_t size_ = 0;
   std::vector<Node> nodes_;
   struct List {

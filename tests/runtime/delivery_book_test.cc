@@ -199,20 +199,21 @@ TEST_F(DeliveryBookTest, OpenChannelsTakeTurns) {
 }
 
 TEST_F(DeliveryBookTest, AnEventWithoutANumberEndsWithItsLastTarget) {
-  const uint64_t three = book_.AddUnnumbered({"a", 1, 2}, 7, 3);
-  const uint64_t one = book_.AddUnnumbered({"b", 3, 4}, 8, 1);
+  const uint32_t other = book_.SourceOf({"b", 3, 4});
+  const uint64_t three = book_.AddUnnumbered(source_, 7, 3);
+  const uint64_t one = book_.AddUnnumbered(other, 8, 1);
   EXPECT_NE(three, one);
   EXPECT_EQ(book_.FinishUnnumbered(three), std::nullopt);
   const std::optional<Unnumbered> last = book_.FinishUnnumbered(one);
   ASSERT_TRUE(last.has_value());
-  EXPECT_EQ(last->source, (SourceKey{"b", 3, 4}));
+  EXPECT_EQ(last->source, other);
   EXPECT_EQ(last->token, 8u);
   EXPECT_EQ(book_.FinishUnnumbered(three), std::nullopt);
   EXPECT_EQ(book_.FinishUnnumbered(three)->token, 7u);
   // Once, and never again.
   EXPECT_EQ(book_.FinishUnnumbered(three), std::nullopt);
   EXPECT_EQ(book_.FinishUnnumbered(0), std::nullopt);
-  EXPECT_NE(book_.AddUnnumbered({"a", 1, 2}, 9, 1), three);
+  EXPECT_NE(book_.AddUnnumbered(source_, 9, 1), three);
 }
 
 TEST_F(DeliveryBookTest, FlightsWithoutANumberHoldNoOffset) {

@@ -36,7 +36,13 @@ class ComparedWheel {
     now_ = std::min(now_ + AnyStretch(), kLast);
     const size_t most = rng_.OneIn(2) ? SIZE_MAX : rng_.Below(6);
     std::vector<Timer> due;
-    wheel_.Turn(absl::Nanoseconds(now_), most, due);
+    const size_t moved = rng_.OneIn(2) ? SIZE_MAX : rng_.Below(4);
+    // Whoever may move less comes back until there is nothing to do, or has enough.
+    bool more = true;
+    while (more && due.size() < most) {
+      more = wheel_.Turn(absl::Nanoseconds(now_),
+                         {.due = most - due.size(), .moved = std::max<size_t>(moved, 1)}, due);
+    }
     const int64_t end = now_ / kTick;
     for (const Timer timer : due) {
       const auto place = places_.find(timer);

@@ -14,13 +14,14 @@ using Timer = TimerWheel::Timer;
 using Timers = std::vector<Timer>;
 
 constexpr size_t kAll = ~size_t{0};
+constexpr TimerWheel::Most kEverything{.due = kAll, .moved = kAll};
 constexpr absl::Duration kGrain = TimerWheel::kGrain;
 constexpr absl::Duration kInstant = absl::Nanoseconds(1);
 constexpr absl::Duration kYear = absl::Hours(24 * 365);
 
 Timers TurnOf(TimerWheel& wheel, absl::Duration now, size_t most = kAll) {
   Timers due;
-  wheel.Turn(now, most, due);
+  wheel.Turn(now, {.due = most, .moved = kAll}, due);
   return due;
 }
 
@@ -45,7 +46,7 @@ TEST(TimerWheelTest, WhatIsDueIsAddedToWhatTheCallerHas) {
   TimerWheel wheel(absl::ZeroDuration());
   wheel.Set(1, kGrain);
   Timers due{7};
-  wheel.Turn(kGrain, kAll, due);
+  EXPECT_FALSE(wheel.Turn(kGrain, kEverything, due));
   EXPECT_EQ(due, (Timers{7, 1}));
 }
 
@@ -204,10 +205,37 @@ TEST(TimerWheelTest, TurnsCostWhatIsDueNotWhatIsSet) {
     wheel.Set(timer, absl::Hours(24) + absl::Milliseconds(timer));
   }
   Timers due;
-  for (int64_t turn = 1; turn <= 1'000'000; ++turn) wheel.Turn(turn * kGrain, kAll, due);
+  for (int64_t turn = 1; turn <= 1'000'000; ++turn) {
+    ASSERT_FALSE(wheel.Turn(turn * kGrain, kEverything, due));
+  }
   ASSERT_EQ(due, Timers());
   ASSERT_EQ(wheel.size(), kTimers);
   EXPECT_EQ(TurnOf(wheel, absl::Hours(48)).size(), kTimers);
+}
+
+// A million timers in one slot of a long ring: the turns that take them to shorter rings are as
+// many as it needs, and none comes early, late or twice. Proves: T3
+TEST(TimerWheelTest, ATurnMovesNoMoreThanItMay) {
+  constexpr Timer kTimers = 10'000;
+  constexpr TimerWheel::Most kFew{.due = kAll, .moved = 100};
+  TimerWheel wheel(absl::ZeroDuration());
+  const absl::Duration border = kGrain * (int64_t{1} << 16);
+  for (Timer timer = 0; timer < kTimers; ++timer) wheel.Set(timer, border + timer % 300 * kGrain);
+  Timers due;
+  size_t turns = 1;
+  while (wheel.Turn(border, kFew, due)) ++turns;
+  EXPECT_GE(turns, kTimers / 100);
+  EXPECT_EQ(due.size(), (kTimers + 299) / 300);
+  // What is set or cleared in the middle of it is not lost.
+  ASSERT_TRUE(wheel.Turn(border + 256 * kGrain, kFew, due));
+  wheel.Set(kTimers, border + 257 * kGrain);
+  wheel.Clear(299);
+  while (wheel.Turn(border + 400 * kGrain, kFew, due)) continue;
+  EXPECT_EQ(wheel.size(), 0u);
+  std::sort(due.begin(), due.end());
+  EXPECT_EQ(std::adjacent_find(due.begin(), due.end()), due.end());
+  EXPECT_EQ(due.size(), kTimers);
+  EXPECT_FALSE(std::binary_search(due.begin(), due.end(), Timer{299}));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ uint64_t TimerWheel::TickAt(absl::Duration due) {
   if (nanos < std::numeric_limits<int64_t>::max() - kGrainNanos) {
     return static_cast<uint64_t>((nanos + kGrainNanos - 1) / kGrainNanos);
   }
-  due = std::min(due, kGrain * (int64_t{1} << 56));  // 36 million years
+  due = std::min(due, kGrain * static_cast<int64_t>(kTickMax));
   const auto whole = static_cast<uint64_t>(due / kGrain);
   return due % kGrain > absl::ZeroDuration() ? whole + 1 : whole;
 }
@@ -27,7 +27,7 @@ uint64_t TimerWheel::TickAt(absl::Duration due) {
 void TimerWheel::Set(Timer timer, absl::Duration due) {
   if (timer >= nodes_.size()) nodes_.resize(timer + 1);
   Clear(timer);
-  nodes_[timer].tick = TickAt(due);
+  nodes_[timer].tick = TickAt(due) & kTickMax;
   Place(timer);
   ++size_;
 }
@@ -39,7 +39,7 @@ void TimerWheel::Clear(Timer timer) {
 }
 
 bool TimerWheel::IsSet(Timer timer) const {
-  return timer < nodes_.size() && nodes_[timer].list != kNone;
+  return timer < nodes_.size() && nodes_[timer].list != kNoList;
 }
 
 bool TimerWheel::Turn(absl::Duration now, const Most& most, std::vector<Timer>& due) {
@@ -107,7 +107,7 @@ void TimerWheel::Place(Timer timer) {
 void TimerWheel::Link(Timer timer, uint32_t list) {
   Node& node = nodes_[timer];
   List& into = lists_[list];
-  node.list = list;
+  node.list = list & 0xfff;
   node.previous = into.last;
   node.next = kNone;
   (into.last == kNone ? into.first : nodes_[into.last].next) = timer;
@@ -117,12 +117,12 @@ void TimerWheel::Link(Timer timer, uint32_t list) {
 
 void TimerWheel::Unlink(Timer timer) {
   Node& node = nodes_[timer];
-  CHECK(node.list != kNone);
+  CHECK(node.list != kNoList);
   List& from = lists_[node.list];
   (node.previous == kNone ? from.first : nodes_[node.previous].next) = node.next;
   (node.next == kNone ? from.last : nodes_[node.next].previous) = node.previous;
   --in_ring_[node.list / kSlots];
-  node.list = kNone;
+  node.list = kNoList;
 }
 
 }  // namespace holdfast

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -48,11 +49,15 @@ class TimerWheel {
   static constexpr size_t kSlots = size_t{1} << kSlotBits;
   static constexpr uint32_t kReady = kRings * kSlots;  // the list of what is due
 
+  static constexpr uint32_t kNoList = kReady + 1;
+  static constexpr uint64_t kTickMax = (uint64_t{1} << 52) - 1;  // two million years
+
   struct Node {
-    uint64_t tick = 0;  // when it is due
-    uint32_t list = kNone;
+    uint64_t tick : 52 = 0;  // when it is due
+    uint64_t list : 12 = kNoList;
     uint32_t previous = kNone, next = kNone;
   };
+  static_assert(sizeof(Node) == 16 && kNoList < 1 << 12);
   static uint64_t TickAt(absl::Duration due);
   void Link(Timer timer, uint32_t list);
   void Unlink(Timer timer);
@@ -63,7 +68,7 @@ class TimerWheel {
   uint64_t now_;           // in ticks; everything up to it was looked at
   size_t rings_left_ = 0;  // whose slot of now_ may still hold timers: the rings below this one
   size_t size_ = 0;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;  // grows without moving what is there
   struct List {
     uint32_t first = kNone, last = kNone;
   };

@@ -100,9 +100,10 @@ class JournalEngine final : public TickingEngine {
 JournalEngine::~JournalEngine() {
   if (fork_guard_.InChild()) {
     // Threads, locks and requests in flight belong to the parent: touch none of them.
-    (void)housekeeper_.release();    // leaked on purpose
-    (void)journal_.release();        // leaked on purpose
-    (void)owned_storage_.release();  // leaked on purpose
+    (void)housekeeper_.release();                // leaked on purpose
+    (void)journal_.release();                    // leaked on purpose
+    (void)owned_storage_.release();              // leaked on purpose
+    (void)new SharedStores(std::move(shared_));  // leaked on purpose
     return;
   }
   if (journal_ == nullptr) return;

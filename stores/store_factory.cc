@@ -1,9 +1,13 @@
 #include "holdfast/store_factory.h"
 
+#include <utility>
+
+#include "journal/base/seeded_rng.h"
 #include "journal/base/status.h"
-#include "stores/memory_session_store.h"
-#include "stores/memory_subscription_store.h"
-#include "stores/memory_task_store.h"
+#include "meta/memory_meta.h"
+#include "stores/session_store.h"
+#include "stores/subscription_store.h"
+#include "stores/task_store.h"
 
 namespace holdfast {
 namespace {
@@ -61,9 +65,24 @@ Status CheckBackend(const SharedStoreOptions& options) {
 StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock) {
   RETURN_IF_ERROR(CheckLimits(options));
   RETURN_IF_ERROR(CheckBackend(options));
-  return SharedStores{.subscriptions = std::make_unique<MemorySubscriptionStore>(),
-                      .sessions = std::make_unique<MemorySessionStore>(options.sessions, clock),
-                      .tasks = std::make_unique<MemoryTaskStore>(options.tasks, clock)};
+  // Nobody else ever writes to it, so any nonce is unique.
+  constexpr uint64_t kNonce = 1;
+  auto meta = std::make_unique<MemoryMeta>(clock, kNonce);
+  ASSIGN_OR_RETURN(SharedStores stores, MakeSharedStoresOn(*meta, kNonce, options, clock));
+  stores.meta = std::move(meta);
+  return stores;
+}
+
+StatusOr<SharedStores> MakeSharedStoresOn(MetaStore& meta, uint64_t nonce,
+                                          const SharedStoreOptions& options, Clock& clock) {
+  RETURN_IF_ERROR(CheckLimits(options));
+  // Each writer has ids of its own.
+  SeededRng nonces(nonce);
+  return SharedStores{
+      .meta = nullptr,
+      .subscriptions = std::make_unique<MetaSubscriptionStore>(meta, nonces.Next(), clock),
+      .sessions = std::make_unique<MetaSessionStore>(meta, nonces.Next(), options.sessions),
+      .tasks = std::make_unique<MetaTaskStore>(meta, nonces.Next(), options.tasks, clock)};
 }
 
 }  // namespace holdfast

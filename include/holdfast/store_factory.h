@@ -1,12 +1,14 @@
 // StoreFactory: where the three stores live that the instances of a cluster share.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "holdfast/clock.h"
+#include "holdfast/meta_store.h"
 #include "holdfast/session_store.h"
 #include "holdfast/subscription_store.h"
 #include "holdfast/task_store.h"
@@ -31,6 +33,7 @@ struct SharedStoreOptions {
 };
 
 struct SharedStores {
+  std::unique_ptr<MetaStore> meta;  // that they stand on; null: it is somebody else's
   std::unique_ptr<SubscriptionStore> subscriptions;
   std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<TaskStore> tasks;
@@ -40,5 +43,12 @@ struct SharedStores {
 //                           supported by this version; nothing was started
 // Owns: the stores borrow `clock`.
 absl::StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock);
+
+// The three stores on a Meta of the host's; `options.backend` and `meta_endpoints` are not looked
+// at. `nonce` must differ from that of every other process and boot that writes to this Meta.
+// Errors: kInvalidArgument  a limit is out of range
+// Owns: the stores borrow `meta` and `clock`.
+absl::StatusOr<SharedStores> MakeSharedStoresOn(MetaStore& meta, uint64_t nonce,
+                                                const SharedStoreOptions& options, Clock& clock);
 
 }  // namespace holdfast

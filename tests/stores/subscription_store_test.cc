@@ -1,17 +1,28 @@
-#include "stores/memory_subscription_store.h"
+#include "stores/subscription_store.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "meta/memory_meta.h"
+#include "tests/meta/faulty_meta.h"
+#include "tests/sim/sim_clock.h"
 #include "tests/support/status_matchers.h"
 
 namespace holdfast {
 namespace {
 
 using Names = std::vector<std::string>;
+
+struct Meta {
+  SimClock clock;
+  MemoryMeta meta{clock, 1};
+  FaultyMeta faulty{meta};
+  MetaSubscriptionStore store{faulty, 1, clock};
+};
 
 EventAttributes Attributes(std::map<std::string, std::string> values) {
   return [values = std::move(values)](std::string_view name) -> std::optional<std::string_view> {
@@ -22,8 +33,9 @@ EventAttributes Attributes(std::map<std::string, std::string> values) {
 }
 
 // Proves: S7
-TEST(MemorySubscriptionStoreTest, TopicsAreThoseWithASubscriber) {
-  MemorySubscriptionStore store;
+TEST(SubscriptionStoreTest, TopicsAreThoseWithASubscriber) {
+  Meta meta;
+  SubscriptionStore& store = meta.store;
   EXPECT_EQ(*store.Topics(), Names());
   ASSERT_OK(store.Put("b", "c1", {.instance = "i1"}));
   ASSERT_OK(store.Put("a", "c1", {.instance = "i1"}));
@@ -37,8 +49,9 @@ TEST(MemorySubscriptionStoreTest, TopicsAreThoseWithASubscriber) {
 }
 
 // Proves: S7
-TEST(MemorySubscriptionStoreTest, AClientIsFoundOnAllItsInstances) {
-  MemorySubscriptionStore store;
+TEST(SubscriptionStoreTest, AClientIsFoundOnAllItsInstances) {
+  Meta meta;
+  SubscriptionStore& store = meta.store;
   ASSERT_OK(store.Put("a", "c", {.instance = "i2"}));
   ASSERT_OK(store.Put("a", "c", {.instance = "i1"}));
   ASSERT_OK(store.Put("b", "c", {.instance = "i3"}));
@@ -54,8 +67,9 @@ TEST(MemorySubscriptionStoreTest, AClientIsFoundOnAllItsInstances) {
   EXPECT_EQ(*store.RemoveInstance("i1"), 0u);
 }
 
-TEST(MemorySubscriptionStoreTest, EpochsRiseWithEveryChange) {
-  MemorySubscriptionStore store;
+TEST(SubscriptionStoreTest, EpochsRiseWithEveryChange) {
+  Meta meta;
+  SubscriptionStore& store = meta.store;
   const uint64_t first = *store.Put("a", "c", {.instance = "i"});
   EXPECT_GT(first, 0u);
   EXPECT_EQ(*store.Put("a", "c", {.instance = "i"}), first);
@@ -65,9 +79,10 @@ TEST(MemorySubscriptionStoreTest, EpochsRiseWithEveryChange) {
   EXPECT_GT(*store.Put("a", "c", {.instance = "i", .mode = DispatchMode::kPull}), changed);
 }
 
-TEST(MemorySubscriptionStoreTest, AllFiltersOfASubscriptionMustHold) {
+TEST(SubscriptionStoreTest, AllFiltersOfASubscriptionMustHold) {
   using Match = EventFilter::Match;
-  MemorySubscriptionStore store;
+  Meta meta;
+  SubscriptionStore& store = meta.store;
   ASSERT_OK(store.Put("a", "all", {.instance = "i"}));
   ASSERT_OK(store.Put(
       "a", "both",
@@ -89,8 +104,9 @@ TEST(MemorySubscriptionStoreTest, AllFiltersOfASubscriptionMustHold) {
   EXPECT_TRUE(store.TargetsFor("other", Attributes({}))->empty());
 }
 
-TEST(MemorySubscriptionStoreTest, BadNamesAreRefused) {
-  MemorySubscriptionStore store;
+TEST(SubscriptionStoreTest, BadNamesAreRefused) {
+  Meta meta;
+  SubscriptionStore& store = meta.store;
   const std::string too_long(65'536, 'x');
   EXPECT_FAILS(store.Put("a", "c", {.instance = ""}), kInvalidArgument, kNone);
   EXPECT_FAILS(store.Put(too_long, "c", {.instance = "i"}), kInvalidArgument, kNone);
@@ -101,6 +117,42 @@ TEST(MemorySubscriptionStoreTest, BadNamesAreRefused) {
   const std::string odd("\0#/|", 4);
   ASSERT_OK(store.Put(odd, odd, {.instance = odd}));
   EXPECT_EQ(*store.Topics(), Names{odd});
+}
+
+// Proves: S4, S8
+TEST(SubscriptionStoreTest, InstancesSeeEachOther) {
+  Meta meta;
+  MetaSubscriptionStore other(meta.meta, 2, meta.clock);
+  EXPECT_EQ(*other.Topics(), Names());
+  ASSERT_OK_AND_ASSIGN(const uint64_t epoch, meta.store.Put("a", "c", {.instance = "i"}));
+  EXPECT_EQ(*meta.store.Topics(), Names{"a"});  // its own: at once
+  while (other.Topics()->empty()) std::this_thread::yield();
+  EXPECT_EQ(*other.Put("a", "c", {.instance = "i"}), epoch);
+  ASSERT_OK_AND_ASSIGN(const uint64_t higher,
+                       other.Put("a", "c", {.instance = "i", .mode = DispatchMode::kPull}));
+  EXPECT_GT(higher, epoch);
+  while (meta.store.TargetsFor("a", Attributes({}))->front().epoch != higher) {
+    std::this_thread::yield();
+  }
+  ASSERT_OK(other.Remove({"a", "c", "i"}));
+  EXPECT_EQ(*other.Topics(), Names());
+  while (!meta.store.Topics()->empty()) std::this_thread::yield();
+}
+
+// Proves: S2
+TEST(SubscriptionStoreTest, AnOutageIsToldByEveryWriteWhileReadsGoOn) {
+  Meta meta;
+  ASSERT_OK(meta.store.Put("a", "c", {.instance = "i"}));
+  meta.faulty.SetFaults([](FaultyMeta::Call) { return FaultyMeta::Fault::kUnreachable; });
+  EXPECT_FAILS(meta.store.Put("b", "c", {.instance = "i"}), kUnavailable, kIo);
+  EXPECT_FAILS(meta.store.Remove({"a", "c", "i"}), kUnavailable, kIo);
+  EXPECT_FAILS(meta.store.RemoveInstance("i"), kUnavailable, kIo);
+  EXPECT_EQ(*meta.store.Topics(), Names{"a"});
+  // One that has never seen the Meta knows nothing, which is not "no topics".
+  MetaSubscriptionStore blind(meta.faulty, 2, meta.clock);
+  EXPECT_FAILS(blind.Topics(), kUnavailable, kIo);
+  meta.faulty.Heal();
+  EXPECT_EQ(*blind.Topics(), Names{"a"});
 }
 
 }  // namespace

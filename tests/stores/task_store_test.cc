@@ -1,4 +1,4 @@
-#include "stores/memory_task_store.h"
+#include "stores/task_store.h"
 
 #include <gtest/gtest.h>
 
@@ -6,13 +6,16 @@
 #include <thread>
 #include <vector>
 
+#include "meta/memory_meta.h"
+#include "meta/meta_key.h"
+#include "tests/meta/faulty_meta.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/support/status_matchers.h"
 
 namespace holdfast {
 namespace {
 
-class MemoryTaskStoreTest : public testing::Test {
+class TaskStoreTest : public testing::Test {
  protected:
   TaskRecord Create(const std::string& id, const std::string& agent = "a") {
     const auto created = store_.Create({.id = id, .agent = agent, .client = "c", .input = "in"});
@@ -24,11 +27,14 @@ class MemoryTaskStoreTest : public testing::Test {
   }
 
   SimClock clock_;
-  MemoryTaskStore store_{{.pending_idle_max = absl::Minutes(10), .terminal_kept = absl::Hours(24)},
-                         clock_};
+  MemoryMeta meta_{clock_, 1};
+  FaultyMeta faulty_{meta_};
+  const TaskStoreOptions options_{.pending_idle_max = absl::Minutes(10),
+                                  .terminal_kept = absl::Hours(24)};
+  MetaTaskStore store_{faulty_, 1, options_, clock_};
 };
 
-TEST_F(MemoryTaskStoreTest, ACreatedTaskIsThereAtOnce) {
+TEST_F(TaskStoreTest, ACreatedTaskIsThereAtOnce) {
   const TaskRecord created = Create("t");
   EXPECT_EQ(*store_.Get("t"), created);
   EXPECT_FAILS(store_.Get("other"), kNotFound, kNone);
@@ -38,7 +44,7 @@ TEST_F(MemoryTaskStoreTest, ACreatedTaskIsThereAtOnce) {
 }
 
 // Proves: K1
-TEST_F(MemoryTaskStoreTest, ATerminalStateIsFinalAndTheLoserIsTold) {
+TEST_F(TaskStoreTest, ATerminalStateIsFinalAndTheLoserIsTold) {
   Create("t");
   EXPECT_OK(Move("t", 1, TaskStatus::kCanceled));
   EXPECT_FAILS(Move("t", 1, TaskStatus::kCompleted), kFailedPrecondition, kTerminal);
@@ -48,7 +54,7 @@ TEST_F(MemoryTaskStoreTest, ATerminalStateIsFinalAndTheLoserIsTold) {
 }
 
 // Proves: K3
-TEST_F(MemoryTaskStoreTest, AnUpdateFromAnOlderEpochIsAConflict) {
+TEST_F(TaskStoreTest, AnUpdateFromAnOlderEpochIsAConflict) {
   Create("t");
   EXPECT_OK(Move("t", 1, TaskStatus::kRunning));
   EXPECT_FAILS(Move("t", 1, TaskStatus::kRunning), kAborted, kConflict);
@@ -58,7 +64,7 @@ TEST_F(MemoryTaskStoreTest, AnUpdateFromAnOlderEpochIsAConflict) {
 }
 
 // Proves: K1, K3
-TEST_F(MemoryTaskStoreTest, OfRacingThreadsOneCreatesAndOneFinishes) {
+TEST_F(TaskStoreTest, OfRacingThreadsOneCreatesAndOneFinishes) {
   for (int round = 0; round < 50; ++round) {
     const std::string id = "t" + std::to_string(round);
     std::atomic<int> created{0}, finished{0}, late{0};
@@ -84,7 +90,7 @@ TEST_F(MemoryTaskStoreTest, OfRacingThreadsOneCreatesAndOneFinishes) {
   }
 }
 
-TEST_F(MemoryTaskStoreTest, ListsByWhatIsAskedNewestFirst) {
+TEST_F(TaskStoreTest, ListsByWhatIsAskedNewestFirst) {
   for (int i = 0; i < 5; ++i) {
     Create("t" + std::to_string(i), i % 2 == 0 ? "even" : "odd");
     clock_.Advance(absl::Seconds(1));
@@ -106,14 +112,14 @@ TEST_F(MemoryTaskStoreTest, ListsByWhatIsAskedNewestFirst) {
   EXPECT_FAILS(store_.List({.page_token = "nonsense"}), kInvalidArgument, kNone);
 }
 
-TEST_F(MemoryTaskStoreTest, ChildrenAndContextsAreFound) {
+TEST_F(TaskStoreTest, ChildrenAndContextsAreFound) {
   ASSERT_OK(store_.Create({.id = "child", .parent = "p", .context = ""}));
   Create("stranger");
   EXPECT_EQ(store_.List({.parent = "p"})->tasks.size(), 1u);
   EXPECT_EQ(store_.List({.context = ""})->tasks.size(), 1u);  // empty is not absent
 }
 
-TEST_F(MemoryTaskStoreTest, PagesFollowEachOtherWithoutGapOrRepeat) {
+TEST_F(TaskStoreTest, PagesFollowEachOtherWithoutGapOrRepeat) {
   for (int i = 0; i < 23; ++i) {
     Create("t" + std::to_string(i));
     if (i % 3 == 0) clock_.Advance(absl::Seconds(1));  // some of the same time
@@ -135,7 +141,7 @@ TEST_F(MemoryTaskStoreTest, PagesFollowEachOtherWithoutGapOrRepeat) {
 }
 
 // Proves: K4
-TEST_F(MemoryTaskStoreTest, ExpiryFailsTheUnfinishedAndForgetsTheFinished) {
+TEST_F(TaskStoreTest, ExpiryFailsTheUnfinishedAndForgetsTheFinished) {
   Create("pending");
   Create("running");
   Create("done");
@@ -156,12 +162,67 @@ TEST_F(MemoryTaskStoreTest, ExpiryFailsTheUnfinishedAndForgetsTheFinished) {
 }
 
 // Proves: K4
-TEST_F(MemoryTaskStoreTest, ATaskThatWasTouchedIsNotExpired) {
+TEST_F(TaskStoreTest, ATaskThatWasTouchedIsNotExpired) {
   Create("t");
   clock_.Advance(absl::Minutes(9));
   ASSERT_OK(Move("t", 1, TaskStatus::kPending));
   clock_.Advance(absl::Minutes(9));
   EXPECT_TRUE(store_.ExpireStale()->failed.empty());
+}
+
+// A task that was updated after the reaper looked at it is left alone.
+// Proves: K4
+TEST_F(TaskStoreTest, ExpiryLosesAgainstAnUpdate) {
+  Create("t");
+  clock_.Advance(absl::Minutes(11));
+  MetaTaskStore other(meta_, 2, options_, clock_);
+  bool updated = false;
+  faulty_.SetFaults([&](FaultyMeta::Call call) {
+    if (call == FaultyMeta::Call::kWrite && !std::exchange(updated, true)) {
+      EXPECT_OK(other.Update({.id = "t", .expected_epoch = 1, .status = TaskStatus::kRunning}));
+    }
+    return FaultyMeta::Fault::kNone;
+  });
+  EXPECT_TRUE(store_.ExpireStale()->failed.empty());
+  EXPECT_TRUE(updated);
+  EXPECT_EQ(store_.Get("t")->status, TaskStatus::kRunning);
+}
+
+// Proves: K3, S3
+TEST_F(TaskStoreTest, AnUpdateWhoseAnswerWasLostHappensOnce) {
+  Create("t");
+  faulty_.SetFaults([sent = 0](FaultyMeta::Call call) mutable {
+    return call == FaultyMeta::Call::kWrite && sent++ == 0 ? FaultyMeta::Fault::kUnanswered
+                                                           : FaultyMeta::Fault::kNone;
+  });
+  ASSERT_OK_AND_ASSIGN(const TaskRecord moved, Move("t", 1, TaskStatus::kRunning));
+  EXPECT_EQ(moved.epoch, 2u);
+  EXPECT_EQ(*store_.Get("t"), moved);
+}
+
+// Proves: K2
+TEST_F(TaskStoreTest, OneThatCannotBeReadFailsAlone) {
+  Create("t");
+  ASSERT_OK(meta_.Put(MetaKey("tasks", {"newer"}), "\x63", {}));
+  ASSERT_OK(meta_.Put(MetaKey("tasks", {"damaged"}), "\1", {}));
+  EXPECT_FAILS(store_.Get("newer"), kUnimplemented, kNone);
+  EXPECT_FAILS(store_.Get("damaged"), kDataLoss, kDamage);
+  EXPECT_FAILS(Move("newer", 1, TaskStatus::kRunning), kUnimplemented, kNone);
+  EXPECT_FAILS(store_.Create({.id = "newer"}), kAlreadyExists, kNone);
+  EXPECT_EQ(store_.List({})->tasks.size(), 1u);
+  EXPECT_OK(store_.ExpireStale());
+  EXPECT_OK(meta_.Get(MetaKey("tasks", {"damaged"}), {}));  // and nobody deletes it
+}
+
+// Proves: S2
+TEST_F(TaskStoreTest, AnOutageIsToldAndIsNotAbsence) {
+  Create("t");
+  faulty_.SetFaults([](FaultyMeta::Call) { return FaultyMeta::Fault::kUnreachable; });
+  EXPECT_FAILS(store_.Get("t"), kUnavailable, kIo);
+  EXPECT_FAILS(store_.Create({.id = "u"}), kUnavailable, kIo);
+  EXPECT_FAILS(Move("t", 1, TaskStatus::kRunning), kUnavailable, kIo);
+  EXPECT_FAILS(store_.List({}), kUnavailable, kIo);
+  EXPECT_FAILS(store_.ExpireStale(), kUnavailable, kIo);
 }
 
 }  // namespace

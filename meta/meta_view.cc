@@ -1,0 +1,186 @@
+#include "meta/meta_view.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace holdfast {
+namespace {
+
+constexpr size_t kPageEntries = 1'000;
+
+}  // namespace
+
+MetaView::MetaView(MetaStore& meta, std::string prefix, MetaViewer& viewer, Clock& clock,
+                   const MetaViewOptions& options)
+    : meta_(meta),
+      prefix_(std::move(prefix)),
+      viewer_(viewer),
+      clock_(clock),
+      options_(options),
+      fresh_at_(clock.Now()) {}
+
+StatusOr<std::unique_ptr<MetaView>> MetaView::Open(MetaStore& meta, std::string prefix,
+                                                   MetaViewer& viewer, Clock& clock,
+                                                   const MetaViewOptions& options) {
+  std::unique_ptr<MetaView> view(new MetaView(meta, std::move(prefix), viewer, clock, options));
+  RETURN_IF_ERROR(view->ListAndWatch());
+  return view;
+}
+
+MetaView::~MetaView() {
+  std::unique_ptr<MetaWatch> watch;
+  std::thread relister;
+  {
+    MutexLock lock(mu_);
+    stopping_ = true;
+    wake_.NotifyAll();
+    relister = std::move(relister_);
+  }
+  if (relister.joinable()) relister.join();
+  {
+    MutexLock lock(mu_);
+    watch = std::move(watch_);
+  }
+}
+
+Status MetaView::ListAndWatch() {
+  MetaList all;
+  std::string after;
+  do {
+    ASSIGN_OR_RETURN(
+        MetaList page,
+        meta_.List(prefix_, {.limit = kPageEntries, .after = after, .revision = all.revision}));
+    std::move(page.entries.begin(), page.entries.end(), std::back_inserter(all.entries));
+    all.revision = page.revision;
+    all.more = page.more;
+    if (!all.entries.empty()) after = all.entries.back().key;
+  } while (all.more);
+  {
+    MutexLock lock(mu_);
+    RETURN_IF_ERROR(ShowList(all));
+    fresh_at_ = clock_.Now();
+    lost_ = false;  // before the watch, which may say at once that it is
+  }
+  StatusOr<std::unique_ptr<MetaWatch>> watch = meta_.Watch(
+      prefix_, all.revision + 1, [this](const MetaNotice& notice) { OnNotice(notice); }, {});
+  MutexLock lock(mu_);
+  if (!watch.ok()) {
+    lost_ = true;
+    return watch.status();
+  }
+  watch_ = *std::move(watch);
+  return absl::OkStatus();
+}
+
+// What is known and not in the list is gone, unless a write of our own made it since.
+Status MetaView::ShowList(const MetaList& list) {
+  if (list.revision < revision_) {
+    return Unavailable(Detail::kIo,
+                       "the Meta is at revision {}, and was at {} before: it lost what it had",
+                       list.revision, revision_);
+  }
+  std::vector<std::string> gone;
+  auto entry = list.entries.begin();
+  for (const auto& [key, known] : known_) {
+    while (entry != list.entries.end() && entry->key < key) ++entry;
+    const bool listed = entry != list.entries.end() && entry->key == key;
+    if (known.there && !listed && known.revision <= list.revision) gone.push_back(key);
+  }
+  for (const std::string& key : gone) ShowGone(key, list.revision);
+  for (const MetaEntry& each : list.entries) Show(each);
+  Reached(list.revision);
+  return absl::OkStatus();
+}
+
+void MetaView::OnNotice(const MetaNotice& notice) {
+  MutexLock lock(mu_);
+  if (notice.kind == MetaNotice::Kind::kResync) {
+    if (!lost_) fresh_at_ = clock_.Now();
+    lost_ = true;
+    if (!stopping_ && !relister_.joinable()) relister_ = std::thread([this] { Relist(); });
+    wake_.NotifyAll();
+    return;
+  }
+  for (const MetaEvent& event : notice.events) {
+    if (event.kind == MetaEvent::Kind::kPut) {
+      Show(event.entry);
+    } else {
+      ShowGone(event.entry.key, event.entry.revision);
+    }
+  }
+  Reached(notice.revision);
+}
+
+void MetaView::NotePut(const MetaEntry& entry) {
+  MutexLock lock(mu_);
+  if (entry.revision > revision_) Show(entry);
+}
+
+void MetaView::NoteDelete(std::string_view key, uint64_t revision) {
+  MutexLock lock(mu_);
+  if (revision > revision_) ShowGone(key, revision);
+}
+
+void MetaView::Show(const MetaEntry& entry) {
+  Known& known = known_[entry.key];
+  if (entry.revision <= known.revision) return;
+  known = {.revision = entry.revision};
+  viewer_.Changed(entry);
+}
+
+void MetaView::ShowGone(std::string_view key, uint64_t revision) {
+  const auto [place, added] = known_.try_emplace(std::string(key));
+  Known& known = place->second;
+  if (revision <= known.revision) return;
+  const bool shown = !added && known.there;
+  known = {.revision = revision, .there = false};
+  gone_.emplace(revision, key);
+  if (shown) viewer_.Gone(key);
+}
+
+// The watch brings nothing older any more: what is gone need not be remembered.
+void MetaView::Reached(uint64_t revision) {
+  revision_ = std::max(revision_, revision);
+  while (!gone_.empty() && gone_.begin()->first <= revision_) {
+    const auto known = known_.find(gone_.begin()->second);
+    if (known != known_.end() && !known->second.there && known->second.revision <= revision_) {
+      known_.erase(known);
+    }
+    gone_.erase(gone_.begin());
+  }
+}
+
+uint64_t MetaView::revision() {
+  MutexLock lock(mu_);
+  return revision_;
+}
+
+absl::Duration MetaView::Staleness() {
+  MutexLock lock(mu_);
+  return lost_ || watch_ == nullptr ? clock_.Now() - fresh_at_ : watch_->Staleness();
+}
+
+void MetaView::Relist() {
+  absl::Duration retry = options_.retry_min;
+  for (;;) {
+    std::unique_ptr<MetaWatch> old;
+    {
+      MutexLock lock(mu_);
+      while (!lost_ && !stopping_) wake_.Wait(mu_);
+      if (stopping_) return;
+      old = std::move(watch_);
+    }
+    old.reset();  // Without the lock: its last callback may be waiting for it.
+    if (ListAndWatch().ok()) {
+      retry = options_.retry_min;
+      continue;
+    }
+    MutexLock lock(mu_);
+    const absl::Duration until = clock_.Now() + retry;
+    retry = std::min(2 * retry, options_.retry_max);
+    while (!stopping_ && clock_.Now() < until) wake_.WaitFor(mu_, clock_.Until(until));
+  }
+}
+
+}  // namespace holdfast

@@ -248,6 +248,7 @@ CommitQueue::Step GroupCommitter::StartAll() {
 
 void GroupCommitter::Submit(const CommitQueue::Step& step) {
   submitting_ = true;
+  if (queue_.in_flight() == 0) silence_ = absl::ZeroDuration();
   // In flight from here on: whoever reaps may wait for it already.
   const uint64_t id = queue_.OnSubmitted(step);
   ripe_.store(false, std::memory_order_relaxed);
@@ -279,12 +280,18 @@ void GroupCommitter::Submit(const CommitQueue::Step& step) {
 // Waits for one completion and deals with it. False: none came in time.
 bool GroupCommitter::Reap(absl::Duration timeout) {
   SetReaping(true);
+  const absl::Duration began = clock_.Now();
   mu_.Unlock();
   const StatusOr<Completion> completion = disk_->WaitOne(std::min(timeout, kReapAtMost));
   mu_.Lock();
   SetReaping(false);
-  if (!completion.ok()) {
-    if (completion.status().code() == StatusCode::kDeadlineExceeded) return false;
+  if (completion.status().code() == StatusCode::kDeadlineExceeded) {
+    // While the process was stopped, the disk may have answered: that time does not count.
+    silence_ += std::min(clock_.Now() - began, 2 * kReapAtMost);
+    if (queue_.in_flight() == 0 || silence_ < options_.silence_max) return false;
+    Poison(Unavailable(Detail::kIo, "the disk has answered nothing for {}",
+                       absl::FormatDuration(options_.silence_max)));
+  } else if (!completion.ok()) {
     Poison(completion.status());
   } else if (!completion->status.ok()) {
     Poison(completion->status);
@@ -297,6 +304,7 @@ bool GroupCommitter::Reap(absl::Duration timeout) {
 
 void GroupCommitter::OnCompleted(uint64_t id) {
   const absl::Duration now = clock_.Now();
+  silence_ = absl::ZeroDuration();
   const CommitQueue::Done done = queue_.OnCompleted(id);
   if (done.was_write) {
     const uint64_t bytes = groups_.Outgoing(done.group).length();

@@ -32,6 +32,9 @@ namespace holdfast {
 struct GroupCommitterOptions {
   CommitQueueOptions queue;
   uint64_t group_bytes_max = 0;
+  // So long the disk may owe every answer before they count as lost, which poisons: somebody waits
+  // for each of them.
+  absl::Duration silence_max = absl::Minutes(1);
   bool threads = true;
 };
 
@@ -156,6 +159,7 @@ class GroupCommitter {
   CommitCounts counts_ ABSL_GUARDED_BY(mu_);
   absl::Duration caught_up_at_ ABSL_GUARDED_BY(mu_);
   absl::Duration last_group_at_ ABSL_GUARDED_BY(mu_);
+  absl::Duration silence_ ABSL_GUARDED_BY(mu_);  // waited for the disk, since it last answered
 
   bool submitting_ ABSL_GUARDED_BY(mu_) = false;
   bool reaping_ ABSL_GUARDED_BY(mu_) = false;

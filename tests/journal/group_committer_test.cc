@@ -10,7 +10,9 @@
 
 #include "journal/io/open_storage.h"
 #include "tests/journal/live_journal.h"
+#include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_storage.h"
+#include "tests/support/forwarding_storage.h"
 #include "tests/support/recording_log.h"
 #include "tests/support/seeds.h"
 #include "tests/support/status_matchers.h"
@@ -310,6 +312,58 @@ TEST_P(FailingDiskTest, LeavesNobodyWaiting) {
       EXPECT_GE(found[thread], confirmed[thread]);
     }
   }
+}
+
+// A disk that takes requests and, once it is told to, answers none any more.
+class SilentStorage final : public ForwardingStorage {
+ public:
+  using ForwardingStorage::ForwardingStorage;
+  void FallSilent() { silent_.store(true); }
+
+ private:
+  class Queue final : public ForwardingQueue {
+   public:
+    Queue(std::unique_ptr<WriteQueue> inner, const std::atomic<bool>& silent)
+        : ForwardingQueue(std::move(inner)), silent_(silent) {}
+    StatusOr<Completion> WaitOne(absl::Duration timeout) override {
+      if (!silent_.load()) return ForwardingQueue::WaitOne(timeout);
+      std::this_thread::yield();
+      return MakeStatus(StatusCode::kDeadlineExceeded, Detail::kNone, "silence");
+    }
+
+   private:
+    const std::atomic<bool>& silent_;
+  };
+  std::unique_ptr<WriteQueue> WrapQueue(std::unique_ptr<WriteQueue> queue) override {
+    return std::make_unique<Queue>(std::move(queue), silent_);
+  }
+  std::atomic<bool> silent_ = false;
+};
+
+// Proves: G2 G3
+TEST_P(FailingDiskTest, AnAnswerThatNeverComesIsTakenForLost) {
+  SimClock clock;
+  SimStorage disk(SimDisk(), {.wait_really = true});
+  SilentStorage storage(disk);
+  LiveJournal journal(storage, clock);
+  ASSERT_OK(journal.Open(OptionsOf(GetParam())));
+  const Commit before = journal.Append(1);
+  std::atomic<bool> done = false;
+  std::thread time([&] {  // for the interval, and then for the silence
+    while (!done) {
+      clock.Advance(absl::Milliseconds(10));
+      std::this_thread::yield();
+    }
+  });
+  ASSERT_OK(before.Wait());
+  storage.FallSilent();
+  const Commit after = journal.Append(2);
+  EXPECT_FAILS(after.Wait(), kUnavailable, kPoisoned);
+  EXPECT_TRUE(journal->poisoned());
+  EXPECT_OK(before.Wait());
+  EXPECT_FAILS(journal->Close(), kUnavailable, kPoisoned);
+  done = true;
+  time.join();
 }
 
 std::string NameOf(const testing::TestParamInfo<Setting>& info) { return info.param.name; }

@@ -1,0 +1,192 @@
+#include "meta/etcd_meta.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "meta/meta_terms.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int64_t kTtlSecondsMax = 9'000'000'000;
+
+MetaChange PutOf(std::string_view key, std::string_view value, const MetaWrite& write) {
+  return {.kind = MetaChange::Kind::kPut,
+          .key = std::string(key),
+          .value = std::string(value),
+          .lease = write.lease};
+}
+
+// The limits of every backend, looked at here so that no server needs to be asked.
+Status CheckSize(const MvccTxn& txn) {
+  if (std::max(txn.compares.size(), txn.success.size()) > kMetaChangesMax) {
+    return Refuse(MvccRefusal::kTooManyOps);
+  }
+  size_t bytes = 0;
+  for (const MvccOp& op : txn.success) bytes += op.key.size() + op.value.size();
+  return bytes > kMetaWriteBytesMax ? Refuse(MvccRefusal::kTooLarge) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EtcdMeta>> EtcdMeta::Create(HttpTransport& transport, Clock& clock,
+                                                           const EtcdOptions& options) {
+  if (options.endpoints.empty()) return Invalid("etcd: no endpoint is given");
+  if (!options.prefix.empty() && !options.prefix.starts_with('/')) {
+    return Invalid("etcd: the prefix does not start with a slash");
+  }
+  return std::unique_ptr<EtcdMeta>(new EtcdMeta(transport, clock, options));
+}
+
+absl::StatusOr<MetaEntry> EtcdMeta::Get(std::string_view key, const MetaCall& call) {
+  RETURN_IF_ERROR(CheckMetaKey(key));
+  ASSIGN_OR_RETURN(const ReadAnswer answer,
+                   Read({.range = KeyRange::Only(key)}, clock_.Now() + call.timeout));
+  if (answer.read.entries.empty()) return NotFound("no such key");
+  return ToMetaEntry(*answer.read.entries.front());
+}
+
+absl::StatusOr<MetaList> EtcdMeta::List(std::string_view prefix, const MetaPage& page) {
+  MvccRead read{.range = KeyRange::Prefix(prefix), .revision = page.revision, .limit = page.limit};
+  if (page.after >= read.range.begin && !page.after.empty()) {
+    read.range.begin = std::string(page.after) + '\0';
+  }
+  ASSIGN_OR_RETURN(const ReadAnswer answer, Read(read, clock_.Now() + page.timeout));
+  MetaList list{.more = answer.read.more,
+                .revision = page.revision == 0 ? answer.revision : page.revision};
+  list.entries.reserve(answer.read.entries.size());
+  for (const MvccEntryPtr& entry : answer.read.entries) list.entries.push_back(ToMetaEntry(*entry));
+  return list;
+}
+
+absl::StatusOr<uint64_t> EtcdMeta::Put(std::string_view key, std::string_view value,
+                                       const MetaWrite& write) {
+  return Transact({.conditions = {}, .changes = {PutOf(key, value, write)}}, write);
+}
+
+absl::StatusOr<uint64_t> EtcdMeta::PutIfAbsent(std::string_view key, std::string_view value,
+                                               const MetaWrite& write) {
+  return Transact(
+      {.conditions = {{.key = std::string(key), .must = MetaCondition::Must::kBeAbsent}},
+       .changes = {PutOf(key, value, write)}},
+      write);
+}
+
+absl::StatusOr<uint64_t> EtcdMeta::CompareAndSet(std::string_view key, uint64_t revision,
+                                                 std::string_view value, const MetaWrite& write) {
+  return Transact({.conditions = {{.key = std::string(key),
+                                   .must = MetaCondition::Must::kStandAt,
+                                   .revision = revision}},
+                   .changes = {PutOf(key, value, write)}},
+                  write);
+}
+
+absl::StatusOr<uint64_t> EtcdMeta::Delete(std::string_view key, const MetaCall& call) {
+  RETURN_IF_ERROR(CheckMetaKey(key));
+  MvccTxn txn;
+  txn.success.push_back(MvccOp::Delete(KeyRange::Only(key)));
+  ASSIGN_OR_RETURN(const MvccTxnResult result, Execute(txn, clock_.Now() + call.timeout));
+  if (result.results.front().deleted == 0) return NotFound("no such key");
+  return result.revision;
+}
+
+absl::StatusOr<uint64_t> EtcdMeta::DeleteAt(std::string_view key, uint64_t revision,
+                                            const MetaCall& call) {
+  RETURN_IF_ERROR(CheckMetaKey(key));
+  const KeyRange only = KeyRange::Only(key);
+  MvccTxn txn;
+  txn.compares.push_back({.range = only,
+                          .target = MvccCompare::Target::kMod,
+                          .number = static_cast<int64_t>(revision)});
+  txn.success.push_back(MvccOp::Delete(only));
+  txn.failure.push_back(MvccOp::Read({.range = only, .count_only = true}));
+  ASSIGN_OR_RETURN(const MvccTxnResult result, Execute(txn, clock_.Now() + call.timeout));
+  if (!result.succeeded && result.results.front().read.count > 0) {
+    return MetaConflict("the key stands at another revision");
+  }
+  // At revision 0 no key stands.
+  if (!result.succeeded || result.results.front().deleted == 0) return NotFound("no such key");
+  return result.revision;
+}
+
+absl::StatusOr<uint64_t> EtcdMeta::Transact(const MetaTransaction& transaction,
+                                            const MetaWrite& write) {
+  ASSIGN_OR_RETURN(const MvccTxn txn, ToMvccTxn(transaction, write.request_id));
+  RETURN_IF_ERROR(CheckSize(txn));
+  const auto put =
+      std::ranges::find(transaction.changes, MetaChange::Kind::kPut, &MetaChange::kind);
+  const bool can_be_found = !write.request_id.empty() && put != transaction.changes.end();
+  const absl::Duration start = clock_.Now();
+  const StatusOr<MvccTxnResult> result =
+      Execute(txn, start + (can_be_found ? write.timeout / 2 : write.timeout));
+  if (result.ok() && !result->succeeded) return MetaConflict("a condition does not hold");
+  if (result.ok()) return result->revision;
+  if (!can_be_found || MetaResultOf(result.status()) != MetaResult::kUnknown) {
+    return result.status();
+  }
+  // All puts are at one revision, so one of them speaks for the whole. That it is not there says
+  // nothing: it may still come, or have come and gone.
+  const StatusOr<uint64_t> found = FindWrite(put->key, write.request_id, start + write.timeout);
+  return found.ok() ? found : result.status();
+}
+
+StatusOr<uint64_t> EtcdMeta::FindWrite(std::string_view key, std::string_view request_id,
+                                       absl::Duration deadline) {
+  ASSIGN_OR_RETURN(const ReadAnswer answer, Read({.range = KeyRange::Only(key)}, deadline));
+  for (const MvccEntryPtr& entry : answer.read.entries) {
+    if (ToMetaEntry(*entry).request_id == request_id) return entry->mod_revision;
+  }
+  return NotFound("no entry has this request id");
+}
+
+absl::StatusOr<std::unique_ptr<MetaWatch>> EtcdMeta::Watch(
+    std::string_view prefix, uint64_t from_revision,
+    std::function<void(const MetaNotice&)> callback, const MetaCall&) {
+  if (from_revision == 0) return Invalid("from_revision: 0, at least 1 is needed");
+  return watches_.Watch(prefix, from_revision, std::move(callback));
+}
+
+absl::StatusOr<MetaLease> EtcdMeta::GrantLease(absl::Duration ttl, const MetaCall& call) {
+  const int64_t seconds = absl::ToInt64Seconds(absl::Ceil(ttl, absl::Seconds(1)));
+  if (ttl <= absl::ZeroDuration() || seconds > kTtlSecondsMax) {
+    return Refuse(MvccRefusal::kLeaseTtlTooLarge);
+  }
+  ASSIGN_OR_RETURN(
+      const Json answer,
+      client_.Call(EtcdLeaseGrant(seconds), EtcdClient::Kind::kWrite, clock_.Now() + call.timeout));
+  ASSIGN_OR_RETURN(const EtcdLease lease, ReadEtcdLease(answer));
+  return MetaLease{.id = lease.id, .ttl = absl::Seconds(lease.ttl_seconds)};
+}
+
+absl::StatusOr<MetaLease> EtcdMeta::KeepAlive(uint64_t lease, const MetaCall& call) {
+  // Twice is as good as once, so it goes wherever it is answered.
+  ASSIGN_OR_RETURN(const Json answer,
+                   client_.Call(EtcdLeaseKeepAlive(lease), EtcdClient::Kind::kRead,
+                                clock_.Now() + call.timeout));
+  const StatusOr<EtcdLease> kept = ReadEtcdKeptLease(answer);
+  if (!kept.ok()) return EtcdClient::AsRead(kept.status());
+  if (kept->ttl_seconds == 0) return NotFound("lease: unknown, or it has ended");
+  return MetaLease{.id = kept->id, .ttl = absl::Seconds(kept->ttl_seconds)};
+}
+
+absl::Status EtcdMeta::RevokeLease(uint64_t lease, const MetaCall& call) {
+  return client_.Call(EtcdLeaseRevoke(lease), EtcdClient::Kind::kWrite, clock_.Now() + call.timeout)
+      .status();
+}
+
+StatusOr<EtcdMeta::ReadAnswer> EtcdMeta::Read(const MvccRead& read, absl::Duration deadline) {
+  ASSIGN_OR_RETURN(const Json answer,
+                   client_.Call(EtcdRange(read), EtcdClient::Kind::kRead, deadline));
+  ASSIGN_OR_RETURN(const EtcdHeader header, ReadEtcdHeader(answer));
+  StatusOr<MvccReadResult> entries = ReadEtcdRange(answer);
+  if (!entries.ok()) return EtcdClient::AsRead(entries.status());
+  return ReadAnswer{.read = *std::move(entries), .revision = header.revision};
+}
+
+StatusOr<MvccTxnResult> EtcdMeta::Execute(const MvccTxn& txn, absl::Duration deadline) {
+  ASSIGN_OR_RETURN(const Json answer,
+                   client_.Call(EtcdTxn(txn), EtcdClient::Kind::kWrite, deadline));
+  return ReadEtcdTxn(answer, txn);
+}
+
+}  // namespace holdfast

@@ -1,17 +1,15 @@
 #include "meta/membership.h"
 
-#include <charconv>
 #include <set>
 #include <utility>
 
 #include "meta/meta_key.h"
+#include "meta/meta_text.h"
 
 namespace holdfast {
 namespace {
 
 constexpr std::string_view kInstances = "instances", kAssignments = "assignments";
-// Values are text: the version of their form, then what they say.
-constexpr std::string_view kVersion = "1 ";
 constexpr int kBeatsOfATtl = 3;
 
 Status CheckOptions(const MembershipOptions& options) {
@@ -28,24 +26,7 @@ Status CheckOptions(const MembershipOptions& options) {
 }
 
 std::string AssignmentKey(const SourceKey& partition) {
-  return MetaKey(kAssignments, {partition.topic, std::to_string(partition.incarnation),
-                                std::to_string(partition.partition)});
-}
-
-StatusOr<std::string_view> TextOf(const MetaEntry& entry) {
-  const std::string_view value = entry.value;
-  if (value.starts_with(kVersion)) return value.substr(kVersion.size());
-  return MakeStatus(
-      StatusCode::kUnimplemented, Detail::kNone,
-      fmt::format("{} is of a version that this program does not know: upgrade it", entry.key));
-}
-
-StatusOr<uint64_t> NumberIn(std::string_view text, std::string_view key) {
-  uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && rest == end) return number;
-  return DataLoss("{} does not decode", key);
+  return MetaSourceKey(kAssignments, partition);
 }
 
 // Whose a partition is: "<joined> <instance>".
@@ -55,15 +36,12 @@ struct Owner {
 };
 
 std::string EncodeOwner(const Owner& owner) {
-  return fmt::format("{}{} {}", kVersion, owner.joined, owner.instance);
+  return EncodeMetaText({owner.joined}, owner.instance);
 }
 
 StatusOr<Owner> OwnerIn(const MetaEntry& entry) {
-  ASSIGN_OR_RETURN(const std::string_view text, TextOf(entry));
-  const size_t space = text.find(' ');
-  if (space == std::string_view::npos) return DataLoss("{} does not decode", entry.key);
-  ASSIGN_OR_RETURN(const uint64_t joined, NumberIn(text.substr(0, space), entry.key));
-  return Owner{std::string(text.substr(space + 1)), joined};
+  ASSIGN_OR_RETURN(MetaText text, DecodeMetaText(entry, 1));
+  return Owner{std::move(text.text), text.numbers[0]};
 }
 
 Status LostLease() {
@@ -108,7 +86,7 @@ Status Membership::Enter() {
       writer_.Transact({.conditions = {{.key = key, .must = MetaCondition::Must::kBeAbsent}},
                         .changes = {{.kind = MetaChange::Kind::kPut,
                                      .key = key,
-                                     .value = std::string(kVersion) + options_.address,
+                                     .value = EncodeMetaText({}, options_.address),
                                      .lease = lease.id}}});
   if (!entered.ok()) {
     (void)meta_.RevokeLease(lease.id, {});  // it would end by itself, too
@@ -256,6 +234,13 @@ bool Membership::Owns(const SourceKey& partition) {
   return OwnsLocked(partition);
 }
 
+std::vector<SourceKey> Membership::Owned() {
+  MutexLock lock(mu_);
+  std::vector<SourceKey> partitions;
+  for (const auto& [partition, token] : owned_) partitions.push_back(partition);
+  return partitions;
+}
+
 StatusOr<MetaCondition> Membership::Fence(const SourceKey& partition) {
   MutexLock lock(mu_);
   if (!OwnsLocked(partition)) {
@@ -271,8 +256,8 @@ StatusOr<std::vector<Instance>> Membership::Instances() {
   for (const MetaEntry& entry : list.entries) {
     const auto id = ParseMetaKey(kInstances, 1, entry.key);
     if (!id.ok()) continue;
-    ASSIGN_OR_RETURN(const std::string_view address, TextOf(entry));
-    instances.push_back({id->front(), std::string(address), entry.revision});
+    ASSIGN_OR_RETURN(MetaText text, DecodeMetaText(entry, 0));
+    instances.push_back({id->front(), std::move(text.text), entry.revision});
   }
   return instances;
 }
@@ -284,12 +269,10 @@ StatusOr<std::vector<Assignment>> Membership::Assignments() {
   for (const Instance& instance : instances) alive.emplace(instance.id, instance.joined);
   std::vector<Assignment> assignments;
   for (const MetaEntry& entry : list.entries) {
-    const auto names = ParseMetaKey(kAssignments, 3, entry.key);
-    if (!names.ok()) continue;
+    const StatusOr<SourceKey> partition = ParseSourceKey(kAssignments, entry.key);
+    if (!partition.ok()) continue;
     ASSIGN_OR_RETURN(const Owner owner, OwnerIn(entry));
-    ASSIGN_OR_RETURN(const uint64_t incarnation, NumberIn((*names)[1], entry.key));
-    ASSIGN_OR_RETURN(const uint64_t partition, NumberIn((*names)[2], entry.key));
-    assignments.push_back({.partition = {(*names)[0], incarnation, partition},
+    assignments.push_back({.partition = *partition,
                            .instance = owner.instance,
                            .token = entry.revision,
                            .alive = alive.contains({owner.instance, owner.joined})});

@@ -83,6 +83,8 @@ class Membership {
 
   // Whether the partition is surely its own now. Costs no request.
   bool Owns(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+  // What it took and did not lose, surely its own or not.
+  std::vector<SourceKey> Owned() ABSL_LOCKS_EXCLUDED(mu_);
   // Under which a transaction of the owner goes to the Meta.
   // Errors: kPermissionDenied  kStaleOwner: it is not its own
   StatusOr<MetaCondition> Fence(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,5 +1,6 @@
 #include "meta/meta_key.h"
 
+#include <charconv>
 #include <optional>
 
 namespace holdfast {
@@ -45,6 +46,19 @@ std::optional<std::string> ParsePart(std::string_view part) {
   return bytes;
 }
 
+// One spelling only, here too.
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || behind != end || std::to_string(number) != text) return std::nullopt;
+  return number;
+}
+
+Status NotOurs(std::string_view kind, std::string_view key) {
+  return DataLoss("a key under {} is not one of ours: {} bytes", MetaPrefix(kind, {}), key.size());
+}
+
 }  // namespace
 
 std::string MetaKey(std::string_view kind, std::initializer_list<std::string_view> parts) {
@@ -76,7 +90,20 @@ StatusOr<std::vector<std::string>> ParseMetaKey(std::string_view kind, size_t co
     if (more) rest = rest.substr(slash + 1);
   }
   if (well_formed && parts.size() == count) return parts;
-  return DataLoss("a key under {} is not one of ours: {} bytes", prefix, key.size());
+  return NotOurs(kind, key);
+}
+
+std::string MetaSourceKey(std::string_view kind, const SourceKey& source) {
+  return MetaKey(
+      kind, {source.topic, std::to_string(source.incarnation), std::to_string(source.partition)});
+}
+
+StatusOr<SourceKey> ParseSourceKey(std::string_view kind, std::string_view key) {
+  ASSIGN_OR_RETURN(std::vector<std::string> parts, ParseMetaKey(kind, 3, key));
+  const std::optional<uint64_t> incarnation = ParseNumber(parts[1]),
+                                partition = ParseNumber(parts[2]);
+  if (!incarnation.has_value() || !partition.has_value()) return NotOurs(kind, key);
+  return SourceKey{std::move(parts[0]), *incarnation, *partition};
 }
 
 }  // namespace holdfast

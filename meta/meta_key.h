@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "holdfast/offset_store.h"
 #include "journal/base/status.h"
 
 namespace holdfast {
@@ -17,10 +18,14 @@ namespace holdfast {
 std::string MetaKey(std::string_view kind, std::initializer_list<std::string_view> parts);
 // Of every key that begins with these parts and has more.
 std::string MetaPrefix(std::string_view kind, std::initializer_list<std::string_view> parts);
+// Of one partition of a source: /em/<kind>/<topic>/<incarnation>/<partition>.
+std::string MetaSourceKey(std::string_view kind, const SourceKey& source);
 // The parts behind the kind, as they were given.
 // Errors: kDataLoss  no key of this kind, with other than `count` parts, or not as MetaKey writes
 // it
 StatusOr<std::vector<std::string>> ParseMetaKey(std::string_view kind, size_t count,
                                                 std::string_view key);
+// Errors: kDataLoss  as above, or a number is none
+StatusOr<SourceKey> ParseSourceKey(std::string_view kind, std::string_view key);
 
 }  // namespace holdfast

@@ -54,5 +54,15 @@ TEST(MetaKeyTest, WhatIsNotOursIsTold) {
   EXPECT_EQ(*ParseMetaKey("k", 2, "/em/k//"), (Parts{"", ""}));
 }
 
+TEST(MetaKeyTest, APartitionOfASourceIsThreeParts) {
+  const SourceKey source{"a/b", 0, UINT64_MAX};
+  EXPECT_EQ(MetaSourceKey("cursors", source), "/em/cursors/a%2Fb/0/18446744073709551615");
+  EXPECT_EQ(*ParseSourceKey("cursors", MetaSourceKey("cursors", source)), source);
+  for (const std::string_view key : {"/em/k/a/01/2", "/em/k/a/1/x", "/em/k/a/1/", "/em/k/a/1",
+                                     "/em/k/a/1/18446744073709551616", "/em/k/a/%2B1/2"}) {
+    EXPECT_FAILS(ParseSourceKey("k", key), kDataLoss, kDamage) << key;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

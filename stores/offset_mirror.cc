@@ -1,0 +1,200 @@
+#include "stores/offset_mirror.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "meta/meta_key.h"
+#include "meta/meta_text.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::string_view kOffsets = "offsets", kCursors = "cursors";
+constexpr size_t kReadAtOnce = 1'000;
+constexpr size_t kChangesAtOnce = kMetaChangesMax;
+
+std::string OffsetPrefix(const SourceKey& partition) {
+  return MetaSourceKey(kOffsets, partition) + '/';
+}
+
+StatusOr<uint64_t> NumberIn(const MetaEntry& entry) {
+  ASSIGN_OR_RETURN(const MetaText text, DecodeMetaText(entry, 1));
+  return text.numbers[0];
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<OffsetMirror>> OffsetMirror::Open(Engine& engine, MetaStore& meta,
+                                                           Membership& membership, Clock& clock,
+                                                           const OffsetMirrorOptions& options) {
+  if (options.interval < absl::Milliseconds(10) || options.interval > absl::Hours(1)) {
+    return Invalid("mirror interval: {} is out of range, 10 ms .. 1 h",
+                   absl::FormatDuration(options.interval));
+  }
+  std::unique_ptr<OffsetMirror> mirror(new OffsetMirror(engine, meta, membership, clock, options));
+  if (options.thread) mirror->thread_ = std::thread([self = mirror.get()] { self->Loop(); });
+  return mirror;
+}
+
+OffsetMirror::~OffsetMirror() {
+  {
+    MutexLock lock(mu_);
+    stopping_ = true;
+    wake_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  (void)Flush();  // what does not arrive comes again, as after a kill
+}
+
+StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
+  RETURN_IF_ERROR(membership_.Fence(partition).status());
+  const absl::Duration now = clock_.Now();
+  Mirrored found{.offsets = {}, .cursor = std::nullopt, .at = now};
+  const std::string prefix = OffsetPrefix(partition);
+  MetaPage page{.limit = kReadAtOnce};
+  std::string after;
+  for (bool more = true; more;) {
+    page.after = after;
+    ASSIGN_OR_RETURN(const MetaList list, meta_.List(prefix, page));
+    for (const MetaEntry& entry : list.entries) {
+      const auto names = ParseMetaKey(kOffsets, 4, entry.key);
+      if (!names.ok()) continue;
+      // One that a newer version wrote must not be taken for "none".
+      ASSIGN_OR_RETURN(found.offsets[names->back()], NumberIn(entry));
+    }
+    more = list.more;
+    page.revision = list.revision;
+    if (more) after = list.entries.back().key;
+  }
+  const StatusOr<MetaEntry> cursor = meta_.Get(MetaSourceKey(kCursors, partition), {});
+  if (cursor.ok()) {
+    ASSIGN_OR_RETURN(found.cursor, NumberIn(*cursor));
+  } else if (MetaResultOf(cursor.status()) != MetaResult::kNotFound) {
+    return cursor.status();
+  }
+  const Commit merged = engine_.Transact([&](Transaction& change) {
+    for (const auto& [client, next] : found.offsets) {
+      change.WriteOffset({partition.topic, client, partition.partition},
+                         {next, partition.incarnation});
+    }
+    if (found.cursor.has_value()) change.SourceCursor(partition, *found.cursor);
+  });
+  RETURN_IF_ERROR(merged.Wait());
+  const MirroredPartition restored{.cursor = found.cursor, .clients = found.offsets.size()};
+  MutexLock lock(mu_);
+  mirrored_[partition] = std::move(found);
+  return restored;
+}
+
+// Only of what was restored: before that, the Meta may have more than this engine.
+std::map<SourceKey, OffsetMirror::Risen> OffsetMirror::ReadRisen() {
+  std::map<SourceKey, Risen> risen;
+  std::set<std::string> topics;
+  {
+    MutexLock lock(mu_);
+    for (const SourceKey& partition : membership_.Owned()) {
+      if (!mirrored_.contains(partition)) continue;
+      risen[partition];
+      topics.insert(partition.topic);
+    }
+  }
+  for (const std::string& topic : topics) {
+    for (StoredOffset& stored : engine_.offsets().ReadTopic(topic)) {
+      if (!stored.durable) continue;
+      const auto of = risen.find({topic, stored.position.incarnation, stored.key.partition});
+      if (of == risen.end()) continue;
+      of->second.offsets.emplace(std::move(stored.key.client), stored.position.next);
+    }
+  }
+  for (auto& [partition, of] : risen) {
+    const StatusOr<SourceProgress> progress = engine_.offsets().ReadSource(partition);
+    if (progress.ok() && progress->durable && progress->has_cursor) of.cursor = progress->cursor;
+  }
+  MutexLock lock(mu_);
+  for (auto& [partition, of] : risen) {
+    const Mirrored& there = mirrored_[partition];
+    std::erase_if(of.offsets, [&there](const auto& offset) {
+      const auto known = there.offsets.find(offset.first);
+      return known != there.offsets.end() && known->second >= offset.second;
+    });
+    if (there.cursor.has_value() && of.cursor.value_or(0) <= *there.cursor) of.cursor.reset();
+  }
+  return risen;
+}
+
+Status OffsetMirror::Write(const SourceKey& partition, const Risen& risen, absl::Duration now) {
+  std::vector<MetaChange> changes;
+  for (const auto& [client, next] : risen.offsets) {
+    changes.push_back(
+        {.key = MetaKey(kOffsets, {partition.topic, std::to_string(partition.incarnation),
+                                   std::to_string(partition.partition), client}),
+         .value = EncodeMetaText({next})});
+  }
+  if (risen.cursor.has_value()) {
+    changes.push_back(
+        {.key = MetaSourceKey(kCursors, partition), .value = EncodeMetaText({*risen.cursor})});
+  }
+  for (size_t begin = 0; begin < changes.size(); begin += kChangesAtOnce) {
+    ASSIGN_OR_RETURN(MetaCondition fence, membership_.Fence(partition));
+    const size_t end = std::min(begin + kChangesAtOnce, changes.size());
+    // Absolute values under a fence: a lost answer does no harm, the next flush writes them again.
+    RETURN_IF_ERROR(meta_
+                        .Transact({.conditions = {std::move(fence)},
+                                   .changes = {changes.begin() + static_cast<ptrdiff_t>(begin),
+                                               changes.begin() + static_cast<ptrdiff_t>(end)}},
+                                  {.timeout = std::min(options_.interval, absl::Seconds(5))})
+                        .status());
+  }
+  MutexLock lock(mu_);
+  const auto found = mirrored_.find(partition);
+  if (found == mirrored_.end()) return absl::OkStatus();
+  Mirrored& there = found->second;
+  for (const auto& [client, next] : risen.offsets) there.offsets[client] = next;
+  if (risen.cursor.has_value()) there.cursor = risen.cursor;
+  there.at = std::max(there.at, now);
+  return absl::OkStatus();
+}
+
+Status OffsetMirror::Flush() {
+  MutexLock flush(flush_mu_);
+  const absl::Duration now = clock_.Now();
+  Status first;
+  for (const auto& [partition, risen] : ReadRisen()) {
+    const Status written = Write(partition, risen, now);
+    if (written.ok()) continue;
+    if (first.ok()) first = written;
+    // Taken by another: what the Meta has of it is to be read again before it counts.
+    if (DetailOf(written) == Detail::kConflict) {
+      MutexLock lock(mu_);
+      mirrored_.erase(partition);
+    }
+  }
+  return first;
+}
+
+bool OffsetMirror::UpToDate(const SourceKey& partition) {
+  MutexLock lock(mu_);
+  const auto found = mirrored_.find(partition);
+  return found != mirrored_.end() && clock_.Now() - found->second.at <= 2 * options_.interval;
+}
+
+void OffsetMirror::Loop() {
+  bool told = false;
+  absl::Duration next = clock_.Now() + options_.interval;
+  for (;;) {
+    {
+      MutexLock lock(mu_);
+      while (!stopping_ && clock_.Now() < next) wake_.WaitFor(mu_, clock_.Until(next));
+      if (stopping_) return;
+    }
+    next = clock_.Now() + options_.interval;
+    const Status flushed = Flush();
+    if (!flushed.ok() && !told && options_.log != nullptr) {
+      options_.log->Log(LogLevel::kWarning,
+                        fmt::format("offsets are not mirrored: {}", Message(flushed)));
+    }
+    told = !flushed.ok();
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,106 @@
+// OffsetMirror: how far clients and sources have come, in the Meta too, so that whoever owns a
+// partition next does not begin at its start.
+//
+//   /em/offsets/<topic>/<incarnation>/<partition>/<client>   the next offset not finished
+//   /em/cursors/<topic>/<incarnation>/<partition>            what the source may forget
+//
+// Each interval, what has risen and is confirmed here goes to the Meta, under the fence of its
+// partition: an owner that was replaced writes nothing any more. What a client acknowledged since
+// the last mirror write that arrived comes to it again if the partition moves, and nothing else
+// that stands below its offset; a partition that stays loses nothing, because the journal has it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "holdfast/clock.h"
+#include "holdfast/engine.h"
+#include "holdfast/log_sink.h"
+#include "holdfast/meta_store.h"
+#include "journal/base/mutex.h"
+#include "journal/base/status.h"
+#include "meta/membership.h"
+
+namespace holdfast {
+
+struct OffsetMirrorOptions {
+  absl::Duration interval = absl::Seconds(1);  // 10 ms .. 1 h
+  LogSink* log = nullptr;                      // borrowed
+  bool thread = true;                          // false: the host calls Flush()
+};
+
+// What a new owner begins with.
+struct MirroredPartition {
+  std::optional<uint64_t> cursor;  // from here on the source hands in again; none: from its start
+  uint64_t clients = 0;            // with an offset
+};
+
+// Threads: any. The destructor needs every other call to have returned.
+class OffsetMirror {
+ public:
+  // All are borrowed and outlive it.
+  // Errors: kInvalidArgument  an option is out of range
+  static StatusOr<std::unique_ptr<OffsetMirror>> Open(Engine& engine, MetaStore& meta,
+                                                      Membership& membership, Clock& clock,
+                                                      const OffsetMirrorOptions& options);
+  // Writes once more what has risen.
+  ~OffsetMirror();
+  OffsetMirror(const OffsetMirror&) = delete;
+  OffsetMirror& operator=(const OffsetMirror&) = delete;
+
+  // Takes what the Meta knows of a partition into this engine, durably: each position is the higher
+  // of both. Comes after Membership::Acquire and before the first event of the partition.
+  // Errors: kPermissionDenied  kStaleOwner: it is not this instance's
+  //         kUnavailable       the Meta, or the journal failed
+  StatusOr<MirroredPartition> Restore(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Mirrors now. Returns the first error; what failed is tried again by the next one.
+  Status Flush() ABSL_LOCKS_EXCLUDED(mu_, flush_mu_);
+
+  // Whether acknowledgements may be given for the partition: it was restored, and the mirror was
+  // not behind for longer than two intervals.
+  bool UpToDate(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  // Of one partition, as the Meta has it for sure.
+  struct Mirrored {
+    std::map<std::string, uint64_t> offsets;  // by client
+    std::optional<uint64_t> cursor;
+    absl::Duration at;  // everything that was confirmed here before this is there
+  };
+  // What is higher here, and confirmed.
+  struct Risen {
+    std::map<std::string, uint64_t> offsets;
+    std::optional<uint64_t> cursor;
+    bool empty() const { return offsets.empty() && !cursor.has_value(); }
+  };
+
+  OffsetMirror(Engine& engine, MetaStore& meta, Membership& membership, Clock& clock,
+               const OffsetMirrorOptions& options)
+      : engine_(engine), meta_(meta), membership_(membership), clock_(clock), options_(options) {}
+
+  std::map<SourceKey, Risen> ReadRisen() ABSL_LOCKS_EXCLUDED(mu_);
+  Status Write(const SourceKey& partition, const Risen& risen, absl::Duration now)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Loop() ABSL_LOCKS_EXCLUDED(mu_);
+
+  Engine& engine_;  // Borrowed, as all of these.
+  MetaStore& meta_;
+  Membership& membership_;
+  Clock& clock_;
+  const OffsetMirrorOptions options_;
+
+  Mutex flush_mu_;  // Taken first: one flush at a time. Held across calls of the Meta.
+  Mutex mu_;        // Never held across one.
+  CondVar wake_;
+  std::map<SourceKey, Mirrored> mirrored_ ABSL_GUARDED_BY(mu_);  // of what was restored
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace holdfast

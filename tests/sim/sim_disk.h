@@ -14,7 +14,6 @@
 // before each operation and makes every crash from it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,29 +25,9 @@
 #include "journal/base/bytes.h"
 #include "journal/base/seeded_rng.h"
 #include "journal/io/storage.h"
+#include "tests/sim/sim_content.h"
 
 namespace holdfast {
-
-// The bytes of one file in one view. Bytes beyond the size are zero.
-class SimContent {
- public:
-  static constexpr uint64_t kPageBytes = 4096;
-
-  uint64_t size() const { return size_; }
-  // Zeros the bytes that a shrink cuts off; what a growth adds stays as written (see TrimToSize).
-  void SetSize(uint64_t bytes);
-  // Fills the whole buffer, with zeros where nothing was written.
-  void Read(uint64_t offset, ByteSpan buffer) const;
-  // Does not change the size.
-  void Write(uint64_t offset, ByteView bytes);
-  bool Equals(uint64_t offset, ByteView bytes) const;
-  void TrimToSize();
-
- private:
-  using Page = std::array<std::byte, kPageBytes>;
-  std::vector<std::shared_ptr<Page>> pages_;  // Null: zeros. Shared with copies until one writes.
-  uint64_t size_ = 0;
-};
 
 // One thing that a power cut may keep or lose.
 struct LooseWrite {
@@ -68,9 +47,8 @@ class SimDisk {
  public:
   explicit SimDisk(const SimDiskOptions& options = {});
 
-  // --- Crashes
-  // ------------------------------------------------------------------------------------- What a
-  // cut at this moment may keep or lose, in the order of issue.
+  // --- Crashes ---
+  // What a cut at this moment may keep or lose, in the order of issue.
   std::vector<LooseWrite> Loose() const;
   // The disk after a power cut that kept exactly those (`kept` is as long as Loose()), besides a
   // size that a later kept size of the same file implies. The host has booted anew; no lock is
@@ -85,9 +63,8 @@ class SimDisk {
   // One late batch lands: the oldest that pins `inode`, or any for 0. False: there is none.
   bool LandLate(uint64_t inode);
 
-  // --- What a test may look at and damage
-  // ---------------------------------------------------------- Full names of all files in the cache
-  // view, sorted.
+  // --- What a test may look at and damage ---
+  // Full names of all files in the cache view, sorted.
   std::vector<std::string> Names() const;
   bool Exists(const std::string& name) const { return names_.contains(name); }
   std::string Contents(const std::string& name) const;
@@ -99,8 +76,7 @@ class SimDisk {
   // Names and bytes of the cache view.
   uint64_t Fingerprint() const;
 
-  // --- What SimStorage does
-  // ------------------------------------------------------------------------
+  // --- What SimStorage does ---
   uint64_t Find(const std::string& name) const;  // inode; 0: none
   bool HasFolder(const std::string& folder) const { return folders_.contains(folder); }
   uint64_t Create(const std::string& name);
@@ -175,6 +151,7 @@ class SimDisk {
     uint64_t needs = 0;  // the other half of a rename between folders
   };
 
+  static std::string FolderOf(const std::string& name);
   FileState& Mutable(uint64_t inode);
   void Loosen(FileState& file, uint64_t offset, ByteView bytes, uint64_t flight);
   void MakeDurable(FileState& file, uint64_t sequence_end);

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,15 @@ class RawSocket {
     RawSocket made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in address = LoopbackAddress(port);
     CHECK(connect(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    return made;
+  }
+  // None: nobody listens.
+  static std::optional<RawSocket> TryConnect(uint16_t port) {
+    RawSocket made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in address = LoopbackAddress(port);
+    if (connect(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      return std::nullopt;
+    }
     return made;
   }
   explicit RawSocket(int fd) : fd_(fd) {
@@ -83,6 +93,12 @@ class RawSocket {
     for (std::string more = ReadSome(); !more.empty(); more = ReadSome()) read_ += more;
     return std::exchange(read_, std::string());
   }
+  // Whether reading would not wait.
+  bool Ready() const {
+    pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+    return poll(&ready, 1, 0) > 0;
+  }
+  int fd() const { return fd_; }
   bool at_end() const { return at_end_; }
   bool was_reset() const { return reset_; }
 
@@ -122,6 +138,12 @@ class RawListener {
   ~RawListener() { Close(); }
 
   uint16_t port() const { return port_; }
+  int fd() const { return fd_; }
+  // Whether somebody waits to be accepted.
+  bool Ready() const {
+    pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+    return poll(&ready, 1, 0) > 0;
+  }
   RawSocket Accept() {
     const int accepted = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
     CHECK(accepted >= 0);

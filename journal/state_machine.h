@@ -56,6 +56,9 @@ class StateMachine {
     (void)expected;
     return entries.empty() ? absl::OkStatus() : DataLoss("a snapshot of a machine that has none");
   }
+  // True: this machine came later than checkpoints. One without its section was written when there
+  // was nothing to put into it.
+  virtual bool MayLackSection() const { return false; }
   // Forgets everything. Threads: nothing else runs yet (recovery).
   virtual void Reset() {}
 };

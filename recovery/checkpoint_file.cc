@@ -77,6 +77,7 @@ class Loader {
     machines_->ForEach([&](uint32_t number, StateMachine& machine) {
       const auto found = sections_.find(number);
       if (found == sections_.end()) {
+        if (machine.MayLackSection()) return;
         missing = WrongState(Detail::kNewerFormat, "it has no section {}", number);
         return;
       }

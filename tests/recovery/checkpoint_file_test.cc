@@ -58,6 +58,21 @@ TEST_F(CheckpointFileTest, ItsSectionsMustBeThoseOfTheMachines) {
   EXPECT_FAILS(Load(&none), kFailedPrecondition, kNewerFormat);
 }
 
+class LaterMachine final : public StateMachine {
+ public:
+  void Apply(const RawRecord&, Lsn, const RecordRef&) override {}
+  bool MayLackSection() const override { return true; }
+};
+
+TEST_F(CheckpointFileTest, AMachineThatCameLaterMayLackItsSection) {
+  LaterMachine later;
+  RecordingMachine machine;
+  StateMachines more = machine.machines();
+  more.Route(RecordType::kDeliveryPut, later);
+  EXPECT_OK(Load(&more));
+  EXPECT_EQ(machine.lsns(), UpTo(6));
+}
+
 TEST_F(CheckpointFileTest, OneThatIsGoneIsLeftOut) {
   const auto files =
       ReadCheckpointFiles(storage_, {Lsn(4), Lsn(5)}, layout_.store_id, layout_.salt);

@@ -5,7 +5,7 @@ namespace holdfast {
 MemoryMeta::MemoryMeta(Clock& clock, uint64_t id_seed, const MvccMetaOptions& options)
     : MvccMeta(own_mutex, clock, id_seed, options) {
   MutexLock lock(mu_);
-  Serve(0);
+  Serve({});
 }
 
 MemoryMeta::~MemoryMeta() { Stop(); }

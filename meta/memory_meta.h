@@ -31,7 +31,6 @@ class MemoryMeta final : private internal::OwnedMutex, public MvccMeta {
   void Kick() override;
   void WhenDurable(uint64_t position, std::function<void(Status)> callback) override;
   Status WaitDurable(uint64_t position, absl::Duration deadline) override;
-  bool writable() const override { return true; }
 
   uint64_t appended_ ABSL_GUARDED_BY(mu_) = 0;
 };

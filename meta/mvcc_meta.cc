@@ -101,9 +101,11 @@ absl::StatusOr<uint64_t> MvccMeta::Transact(const MetaTransaction& transaction,
 MvccMeta::MvccMeta(Mutex& mutex, Clock& clock, uint64_t id_seed, const MvccMetaOptions& options)
     : mu_(mutex), clock_(clock), options_(options), state_(options.history), ids_(id_seed) {}
 
-void MvccMeta::Serve(uint64_t skip) {
-  state_.BeginServing(skip, clock_.Now());
+void MvccMeta::Serve(const ServeOptions& options) {
+  threads_ = options.threads;
   published_ = state_.revision();
+  state_.BeginServing(options.skip, clock_.Now());
+  skip_is_kept_ = options.skip == 0;
   if (state_.NextLeaseEnd() != absl::InfiniteDuration()) StartService();
 }
 
@@ -124,13 +126,14 @@ StatusOr<MvccPlan> MvccMeta::Decide(const std::function<StatusOr<MvccPlan>()>& p
 }
 
 StatusOr<MvccMeta::ReadAnswer> MvccMeta::Read(const MvccRead& read, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   ReadAnswer answer;
   StatusOr<MvccReadResult> read_result = MvccReadResult();
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     read_result = state_.Read(read);
     answer.revision = state_.revision();
     position = newest_position_;
@@ -141,18 +144,19 @@ StatusOr<MvccMeta::ReadAnswer> MvccMeta::Read(const MvccRead& read, const MetaCa
 }
 
 StatusOr<MvccTxnResult> MvccMeta::Execute(const MvccTxn& txn, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   StatusOr<MvccPlan> plan = MvccPlan();
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     plan = Decide([&]() -> StatusOr<MvccPlan> {
       mu_.AssertHeld();
       StatusOr<MvccPlan> planned = PlanTxn(state_, txn, options_.plan);
-      if (planned.ok() && planned->changes.size() > options_.erased_keys_max) {
+      if (planned.ok() && planned->changes.size() > options_.erase.keys_max) {
         return Exhausted(Detail::kLimit, "the transaction changes {} keys, at most {} are allowed",
-                         planned->changes.size(), options_.erased_keys_max);
+                         planned->changes.size(), options_.erase.keys_max);
       }
       return planned;
     });
@@ -164,12 +168,13 @@ StatusOr<MvccTxnResult> MvccMeta::Execute(const MvccTxn& txn, const MetaCall& ca
 }
 
 StatusOr<uint64_t> MvccMeta::GrantLeaseAs(uint64_t id, absl::Duration ttl, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   StatusOr<MvccPlan> plan = MvccPlan();
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     plan = Decide([&]() -> StatusOr<MvccPlan> {
       mu_.AssertHeld();
       while (id == 0 || (id >> 63) != 0) id = ids_.Next() >> 1;
@@ -188,12 +193,13 @@ StatusOr<uint64_t> MvccMeta::GrantLeaseAs(uint64_t id, absl::Duration ttl, const
 }
 
 StatusOr<MvccLeaseInfo> MvccMeta::LeaseInfo(uint64_t id, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   std::optional<MvccLeaseInfo> info;
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     info = state_.LeaseInfo(id, clock_.Now());
     position = newest_position_;
   }
@@ -203,12 +209,13 @@ StatusOr<MvccLeaseInfo> MvccMeta::LeaseInfo(uint64_t id, const MetaCall& call) {
 }
 
 StatusOr<std::vector<uint64_t>> MvccMeta::Leases(const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   std::vector<uint64_t> ids;
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     ids = state_.Leases();
     position = newest_position_;
   }
@@ -217,6 +224,7 @@ StatusOr<std::vector<uint64_t>> MvccMeta::Leases(const MetaCall& call) {
 }
 
 Status MvccMeta::Compact(uint64_t revision, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   uint64_t position;
   Status compacted;
@@ -271,15 +279,27 @@ void MvccMeta::Publish(uint64_t revision, const Status& durable) {
   for (const auto& [number, changed] : listeners_) changed();
 }
 
-// --- Leases ---
+// --- What every call begins with ---
 
-Status MvccMeta::EndLeases() {
+Status MvccMeta::CatchUp() {
   const absl::Duration now = clock_.Now();
   state_.Age(now);
   if (!writable()) return absl::OkStatus();
+  if (!skip_is_kept_) {
+    const StatusOr<MvccPlan> plan = Decide([&]() -> StatusOr<MvccPlan> {
+      mu_.AssertHeld();
+      MvccPlan planned;
+      if (!skip_is_kept_) planned.changes.push_back(MvccRevision{.revision = state_.revision()});
+      return planned;
+    });
+    RETURN_IF_ERROR(plan.status());
+    skip_is_kept_ = true;
+  }
   while (const uint64_t id = state_.EndedLease(now)) RETURN_IF_ERROR(EndLease(id));
   return absl::OkStatus();
 }
+
+// --- Leases ---
 
 // One that is kept alive, or revoked, while room is made stays as it is.
 Status MvccMeta::EndLease(uint64_t id) {
@@ -287,7 +307,7 @@ Status MvccMeta::EndLease(uint64_t id) {
     mu_.AssertHeld();
     const std::optional<MvccLeaseInfo> info = state_.LeaseInfo(id, clock_.Now());
     if (!info.has_value() || info->left > absl::ZeroDuration()) return MvccPlan();
-    return PlanLeaseEnd(state_, id, options_.erased_keys_max);
+    return PlanLeaseEnd(state_, id, options_.erase);
   });
   return plan.status();
 }
@@ -298,12 +318,13 @@ StatusOr<MetaLease> MvccMeta::GrantLease(absl::Duration ttl, const MetaCall& cal
 }
 
 StatusOr<MetaLease> MvccMeta::KeepAlive(uint64_t lease, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   StatusOr<absl::Duration> ttl = absl::ZeroDuration();
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     ttl = state_.KeepAlive(lease, clock_.Now());
     position = newest_position_;
   }
@@ -313,16 +334,17 @@ StatusOr<MetaLease> MvccMeta::KeepAlive(uint64_t lease, const MetaCall& call) {
 }
 
 Status MvccMeta::RevokeLease(uint64_t lease, const MetaCall& call) {
+  RETURN_IF_ERROR(Ready());
   const absl::Duration deadline = DeadlineOf(call.timeout);
   StatusOr<MvccPlan> plan = MvccPlan();
   uint64_t position;
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(EndLeases());
+    RETURN_IF_ERROR(CatchUp());
     do {
       plan = Decide([&]() -> StatusOr<MvccPlan> {
         mu_.AssertHeld();
-        return PlanLeaseEnd(state_, lease, options_.erased_keys_max);
+        return PlanLeaseEnd(state_, lease, options_.erase);
       });
     } while (plan.ok() && state_.HasLease(lease));
     position = newest_position_;
@@ -336,6 +358,7 @@ Status MvccMeta::RevokeLease(uint64_t lease, const MetaCall& call) {
 absl::StatusOr<std::unique_ptr<MetaWatch>> MvccMeta::Watch(
     std::string_view prefix, uint64_t from_revision,
     std::function<void(const MetaNotice&)> callback, const MetaCall&) {
+  RETURN_IF_ERROR(Ready());
   if (from_revision == 0) return Invalid("from_revision: 0, at least 1 is needed");
   auto watcher = std::make_shared<MvccWatcher>(KeyRange::Prefix(prefix), from_revision,
                                                std::move(callback), clock_.Now());
@@ -402,7 +425,7 @@ bool MvccMeta::CallBack(MvccWatcher& watcher) {
 // --- The thread ---
 
 void MvccMeta::StartService() {
-  if (!options_.threads) return;
+  if (!threads_) return;
   MutexLock lock(service_mu_);
   if (stopping_ || service_.joinable()) return;
   service_ = std::thread([this] { Service(); });
@@ -420,7 +443,7 @@ void MvccMeta::Service() {
     {
       MutexLock lock(mu_);
       // What cannot be ended now is tried again, and whoever reads is told why.
-      next_end = EndLeases().ok() ? state_.NextLeaseEnd() : clock_.Now() + absl::Seconds(1);
+      next_end = CatchUp().ok() ? state_.NextLeaseEnd() : clock_.Now() + absl::Seconds(1);
       if (!writable()) next_end = absl::InfiniteDuration();
     }
     Settle();
@@ -441,16 +464,17 @@ void MvccMeta::Service() {
 }
 
 void MvccMeta::Tick() {
-  CHECK(!options_.threads);
+  CHECK(!threads_);
   {
     MutexLock lock(mu_);
-    (void)EndLeases();  // what cannot be ended now is tried again, and whoever reads is told why
+    (void)CatchUp();  // what cannot be ended now is tried again, and whoever reads is told why
   }
   Settle();
   CallWatchesBack();
 }
 
 void MvccMeta::Stop() {
+  if (abandoned_) return;
   std::thread ending;
   {
     MutexLock lock(service_mu_);
@@ -462,7 +486,8 @@ void MvccMeta::Stop() {
 }
 
 void MvccMeta::Abandon() {
-  service_mu_.AssertHeld();
+  abandoned_ = true;
+  service_mu_.AssertHeld();  // by nobody else: this process has one thread
   if (service_.joinable()) service_.detach();
 }
 

@@ -26,12 +26,11 @@ namespace holdfast {
 struct MvccMetaOptions {
   MvccHistoryLimits history;
   MvccPlanLimits plan;
-  // Keys that one change of state deletes at most; a lease with more ends at several revisions.
-  size_t erased_keys_max = 10'000;
+  // What one change of state deletes at most, in keys and in their bytes; a lease with more ends at
+  // several revisions.
+  MvccEraseLimits erase;
   // A watch is called back with about so many events at a time.
   size_t notice_events_max = 1'000;
-  // False: no thread is started, and Tick() does what the clock asks for and calls watches back.
-  bool threads = true;
 };
 
 // Two faces: MetaStore for those who share values, and one with etcd's terms for the server that
@@ -108,12 +107,19 @@ class MvccMeta : public MetaStore {
   // Errors: kUnavailable  it never will be; kDeadlineExceeded  not by `deadline`
   virtual Status WaitDurable(uint64_t position, absl::Duration deadline)
       ABSL_LOCKS_EXCLUDED(mu_) = 0;
+  // Asked before each call, without the lock: why it cannot be made now.
+  virtual Status Ready() const { return absl::OkStatus(); }
   // Whether it could be changed at all; else leases never end.
-  virtual bool writable() const = 0;
+  virtual bool writable() const { return true; }
 
-  // What is in the state is published, and time goes on from here.
-  void Serve(uint64_t skip) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // To be called by the destructor of the class below, before anything of it goes.
+  // What is in the state is published, and time goes on from here. The next revision is more than
+  // `skip` above the newest. Without threads Tick() ends leases and calls watches back.
+  struct ServeOptions {
+    uint64_t skip = 0;
+    bool threads = true;
+  };
+  void Serve(const ServeOptions& options) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Ends the thread. To be called by the destructor of the class below, before anything of it goes.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
   // The same in a forked child, where the thread and whoever held a lock are not.
   void Abandon();
@@ -127,8 +133,9 @@ class MvccMeta : public MetaStore {
   // Appends what `plan` makes of the state at the moment when there is room for it.
   StatusOr<MvccPlan> Decide(const std::function<StatusOr<MvccPlan>()>& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Ends the leases that are over.
-  Status EndLeases() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What time asked for meanwhile: leases that are over end, and revisions that are skipped are
+  // kept as such before anybody is shown a higher one.
+  Status CatchUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Status EndLease(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Lets what was appended on its way, and waits until what the answer rests on is durable.
   Status Confirm(uint64_t position, absl::Duration deadline, bool wrote) ABSL_LOCKS_EXCLUDED(mu_);
@@ -148,7 +155,8 @@ class MvccMeta : public MetaStore {
   uint64_t settled_position_ ABSL_GUARDED_BY(mu_) = 0;  // somebody waits to publish it
   uint64_t appended_count_ ABSL_GUARDED_BY(mu_) = 0;
   std::atomic<uint64_t> published_ = 0;  // set with mu_ held
-  Status broken_ ABSL_GUARDED_BY(mu_);   // why nothing is published any more
+  bool skip_is_kept_ ABSL_GUARDED_BY(mu_) = true;
+  Status broken_ ABSL_GUARDED_BY(mu_);  // why nothing is published any more
 
   MvccWatchers watchers_;
   Mutex listeners_mu_;  // Taken last; held while listeners run.
@@ -160,6 +168,8 @@ class MvccMeta : public MetaStore {
   bool service_wanted_ ABSL_GUARDED_BY(service_mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(service_mu_) = false;
   std::thread service_ ABSL_GUARDED_BY(service_mu_);
+  bool threads_ = false;    // set before the first call
+  bool abandoned_ = false;  // only ever set in a forked child, which has one thread
 };
 
 }  // namespace holdfast

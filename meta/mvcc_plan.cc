@@ -26,6 +26,7 @@ Status CheckOp(const MvccOp& op, const MvccPlanLimits& limits, size_t& bytes) {
       break;
   }
   if (op.key.empty()) return Refuse(MvccRefusal::kEmptyKey);
+  if (op.key.size() > limits.key_bytes_max) return Refuse(MvccRefusal::kTooLarge);
   if (op.keep_value && !op.value.empty()) return Refuse(MvccRefusal::kValueGiven);
   if (op.keep_lease && op.lease != 0) return Refuse(MvccRefusal::kLeaseGiven);
   bytes += op.key.size() + op.value.size();
@@ -272,13 +273,19 @@ StatusOr<MvccChange> PlanGrant(const MvccState& state, uint64_t id, absl::Durati
   return MvccLeaseGrant{.id = id, .ttl = ttl};
 }
 
-StatusOr<MvccPlan> PlanLeaseEnd(const MvccState& state, uint64_t id, size_t keys_max) {
+StatusOr<MvccPlan> PlanLeaseEnd(const MvccState& state, uint64_t id,
+                                const MvccEraseLimits& limits) {
   if (!state.HasLease(id)) return Refuse(MvccRefusal::kLeaseNotFound);
   MvccPlan plan;
   const uint64_t revision = state.revision() + 1;
   const std::set<std::string>& keys = state.KeysOf(id);
+  size_t bytes = 0;
   for (const std::string& key : keys) {
-    if (plan.changes.size() == keys_max) break;
+    bytes += key.size() + kErasedKeyBytes;
+    if (!plan.changes.empty() &&
+        (plan.changes.size() == limits.keys_max || bytes > limits.bytes_max)) {
+      break;
+    }
     plan.changes.push_back(MvccDelete{.key = key, .revision = revision});
   }
   plan.result.revision = keys.empty() ? state.revision() : revision;

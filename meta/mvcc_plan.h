@@ -11,7 +11,14 @@
 
 namespace holdfast {
 
+struct MvccEraseLimits {
+  size_t keys_max = 10'000;
+  size_t bytes_max = size_t{1} << 20;  // each key counts kErasedKeyBytes more
+};
+inline constexpr size_t kErasedKeyBytes = 32;
+
 struct MvccPlanLimits {
+  size_t key_bytes_max = 64 * 1024;
   size_t ops_max = 128;                    // compares, or operations of a branch
   size_t request_bytes_max = 1536 * 1024;  // keys and values together
 };
@@ -29,8 +36,8 @@ StatusOr<MvccPlan> PlanTxn(const MvccState& state, const MvccTxn& txn,
 // Errors: kLeaseExists, kLeaseTtlTooLarge
 StatusOr<MvccChange> PlanGrant(const MvccState& state, uint64_t id, absl::Duration ttl);
 
-// Deletes the keys of the lease at one revision, up to `keys_max` of them; the lease itself ends
-// with the last. Errors: kLeaseNotFound
-StatusOr<MvccPlan> PlanLeaseEnd(const MvccState& state, uint64_t id, size_t keys_max);
+// Deletes the keys of the lease at one revision, at least one and up to `limits` of them; the lease
+// itself ends with the last. Errors: kLeaseNotFound
+StatusOr<MvccPlan> PlanLeaseEnd(const MvccState& state, uint64_t id, const MvccEraseLimits& limits);
 
 }  // namespace holdfast

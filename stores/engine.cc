@@ -44,6 +44,7 @@ class JournalEngine final : public TickingEngine {
   SubscriptionStore& subscriptions() override { return *shared_.subscriptions; }
   SessionStore& sessions() override { return *shared_.sessions; }
   TaskStore& tasks() override { return *shared_.tasks; }
+  MetaStore& meta() override { return stores_.meta(); }
   Commit Transact(const std::function<void(Transaction&)>& fill) override {
     return stores_.Transact(fill);
   }
@@ -63,6 +64,7 @@ class JournalEngine final : public TickingEngine {
     if (journal_ == nullptr) return;
     journal_->Tick();
     housekeeper_->Tick();
+    stores_.meta().Tick();
   }
 
  private:
@@ -104,6 +106,7 @@ JournalEngine::~JournalEngine() {
     (void)journal_.release();                    // leaked on purpose
     (void)owned_storage_.release();              // leaked on purpose
     (void)new SharedStores(std::move(shared_));  // leaked on purpose
+    stores_.meta().AbandonInChild();
     return;
   }
   if (journal_ == nullptr) return;
@@ -130,7 +133,8 @@ Status JournalEngine::Start(bool threads) {
                                    .segment_bytes = options_.segment_bytes,
                                    .threads = threads},
                                   std::move(opened.start), stores_.machines(), sequencer_));
-  stores_.Attach(*journal_, fork_guard_, LimitsOf(options_));
+  stores_.Attach(*journal_, fork_guard_, LimitsOf(options_),
+                 {.clean = report_.clean || report_.created, .threads = threads});
   StartHousekeeper(opened, identity, threads);
   stores_.AddTo(report_);
   LogStart();
@@ -170,7 +174,8 @@ Status JournalEngine::StartReadOnly() {
   disk_bytes_ = read.disk_bytes;
   BeginBoot(read.identity, read.engine_time);
   read_journal_ = std::make_unique<ReadOnlyJournal>(storage_, read.identity.salt, sequencer_);
-  stores_.Attach(*read_journal_, fork_guard_, LimitsOf(options_));
+  stores_.Attach(*read_journal_, fork_guard_, LimitsOf(options_),
+                 {.clean = report_.clean, .writable = false, .threads = false});
   stores_.AddTo(report_);
   LogStart();
   return absl::OkStatus();
@@ -264,6 +269,7 @@ Status JournalEngine::Close() {
   if (fork_guard_.InChild()) return WrongState(Detail::kLocked, "a forked child cannot close");
   MutexLock lock(close_mu_);
   if (!closed_.has_value()) {
+    stores_.meta().Close();
     if (housekeeper_ != nullptr) housekeeper_->Stop();
     closed_ = journal_ == nullptr ? absl::OkStatus() : journal_->Close();
   }

@@ -1,4 +1,4 @@
-// LocalStores: the three stores on one journal, wired together.
+// LocalStores: the three stores and the Meta on one journal, wired together.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 #include "journal/live_bytes.h"
 #include "journal/record_sink.h"
 #include "journal/state_machine.h"
+#include "meta/journal_meta.h"
 #include "stores/dead_letter_store.h"
 #include "stores/delivery_state_store.h"
 #include "stores/fork_guard.h"
@@ -25,14 +26,22 @@ class LocalStores {
   LocalStores(Mutex& sequencer, Rng& rng, const EngineOptions& options);
 
   const StateMachines& machines() const { return machines_; }
-  // What of each segment the three rest on. Threads: the sequencer is held.
+  // What of each segment they rest on. Threads: the sequencer is held.
   LiveBytes& live() { return live_; }
+  // How the journal that was recovered is used from here on.
+  struct AttachOptions {
+    bool clean = false;  // the last writer closed it, or there was none
+    bool writable = true;
+    bool threads = true;
+  };
   // Both borrowed; they outlive the last call of a store.
-  void Attach(RecordSink& sink, const ForkGuard& fork_guard, const StoreLimits& limits);
+  void Attach(RecordSink& sink, const ForkGuard& fork_guard, const StoreLimits& limits,
+              const AttachOptions& options);
 
   JournalOffsetStore& offsets() { return offsets_; }
   JournalDeliveryStateStore& deliveries() { return deliveries_; }
   JournalDeadLetterStore& dead_letters() { return dead_letters_; }
+  JournalMeta& meta() { return meta_; }
   Commit Transact(const std::function<void(Transaction&)>& fill);
 
   // Fills in what is kept now.
@@ -43,6 +52,7 @@ class LocalStores {
   JournalOffsetStore offsets_;
   JournalDeliveryStateStore deliveries_;
   JournalDeadLetterStore dead_letters_;
+  JournalMeta meta_;
   StateMachines machines_;
   std::unique_ptr<StoreWriter> writer_;
 };

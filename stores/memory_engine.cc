@@ -5,6 +5,7 @@
 
 #include "journal/base/seeded_rng.h"
 #include "journal/engine_clock.h"
+#include "meta/memory_meta.h"
 #include "stores/engine_options.h"
 #include "stores/memory_stores.h"
 
@@ -19,11 +20,12 @@ class MemoryEngine final : public Engine {
         offsets_(state_),
         deliveries_(state_),
         dead_letters_(state_),
+        own_rng_(options.rng != nullptr ? 0 : EntropySeed()),
+        rng_(options.rng != nullptr ? *options.rng : own_rng_),
+        meta_(options.clock != nullptr ? *options.clock : RealClock(), rng_.Next()),
         engine_clock_(options.clock != nullptr ? *options.clock : RealClock(),
                       absl::ZeroDuration()),
-        id_prefix_(fmt::format(
-            "{}-{:016x}-", kEpoch,
-            options.rng != nullptr ? options.rng->Next() : SeededRng(EntropySeed()).Next())),
+        id_prefix_(fmt::format("{}-{:016x}-", kEpoch, rng_.Next())),
         durability_(options.durability) {
     if (options.log != nullptr) {
       options.log->Log(LogLevel::kInfo, "opened in memory: nothing survives this process");
@@ -36,6 +38,7 @@ class MemoryEngine final : public Engine {
   SubscriptionStore& subscriptions() override { return *shared_.subscriptions; }
   SessionStore& sessions() override { return *shared_.sessions; }
   TaskStore& tasks() override { return *shared_.tasks; }
+  MetaStore& meta() override { return meta_; }
 
   Commit Transact(const std::function<void(Transaction&)>& fill) override {
     // Not one for all: a transaction may be filled while another thread fills its own.
@@ -76,6 +79,9 @@ class MemoryEngine final : public Engine {
   MemoryOffsetStore offsets_;
   MemoryDeliveryStateStore deliveries_;
   MemoryDeadLetterStore dead_letters_;
+  SeededRng own_rng_;
+  Rng& rng_;
+  MemoryMeta meta_;
   EngineClock engine_clock_;
   const std::string id_prefix_;
   const Durability durability_;

@@ -13,6 +13,7 @@
 #include "holdfast/dead_letter_store.h"
 #include "holdfast/delivery_state_store.h"
 #include "holdfast/detail.h"
+#include "holdfast/meta_store.h"
 #include "holdfast/offset_store.h"
 #include "holdfast/options.h"
 #include "holdfast/session_store.h"
@@ -101,8 +102,8 @@ struct EngineStats {
   bool poisoned = false;
 };
 
-// Owns: the journal, its threads and all six stores. One writing Engine per directory at a time.
-// Threads: any, except the destructor, which needs every other call to have returned.
+// Owns: the journal, its threads, all six stores and the Meta. One writing Engine per directory at
+// a time. Threads: any, except the destructor, which needs every other call to have returned.
 class Engine {
  public:
   // Locks the directory, recovers what is there, and starts. A refusal has changed no byte.
@@ -123,6 +124,9 @@ class Engine {
   virtual SubscriptionStore& subscriptions() = 0;
   virtual SessionStore& sessions() = 0;
   virtual TaskStore& tasks() = 0;
+  // The Meta that this engine keeps itself: in its journal, or with Backend::kMemory in memory. It
+  // is there whatever EngineOptions::shared says; with kEmbeddedMeta the shared stores are in it.
+  virtual MetaStore& meta() = 0;
 
   // Runs `fill` in the calling thread and commits what it collected as one atomic batch.
   // Errors: those of the collected calls; kInvalidArgument for more than 65,535 changes;

@@ -31,7 +31,12 @@ enum class RecordType : uint8_t {
   kDeadLetter = 8,
   kDeadLetterRedriven = 9,
   kDeadLetterPurge = 10,
-  // 16 .. 31 are reserved for the embedded Meta.
+  // 16 .. 31: the embedded Meta.
+  kMetaPut = 16,
+  kMetaDelete = 17,
+  kMetaLeaseGrant = 18,
+  kMetaLeaseEnd = 19,
+  kMetaRevision = 20,
   kFirstHostType = 128,
 };
 
@@ -193,13 +198,67 @@ struct DeadLetterPurge {
   static constexpr const char* kFieldNames[] = {"id"};
 };
 
+struct MetaPut {
+  static constexpr RecordType kType = RecordType::kMetaPut;
+  static constexpr const char* kName = "meta-put";
+  std::string_view key;
+  uint64_t create_revision = 0, revision = 0, version = 0;
+  uint64_t lease = 0;  // 0: none
+  std::string_view value;
+  static constexpr auto Fields() {
+    return std::tuple(&MetaPut::key, &MetaPut::create_revision, &MetaPut::revision,
+                      &MetaPut::version, &MetaPut::lease, &MetaPut::value);
+  }
+  static constexpr const char* kFieldNames[] = {"key",     "create_revision", "revision",
+                                                "version", "lease",           "value"};
+};
+
+struct MetaDelete {
+  static constexpr RecordType kType = RecordType::kMetaDelete;
+  static constexpr const char* kName = "meta-delete";
+  std::string_view key;
+  uint64_t revision = 0;
+  static constexpr auto Fields() { return std::tuple(&MetaDelete::key, &MetaDelete::revision); }
+  static constexpr const char* kFieldNames[] = {"key", "revision"};
+};
+
+struct MetaLeaseGrant {
+  static constexpr RecordType kType = RecordType::kMetaLeaseGrant;
+  static constexpr const char* kName = "meta-lease-grant";
+  uint64_t id = 0;
+  int64_t ttl_ns = 0;  // granted whole again at every start
+  static constexpr auto Fields() {
+    return std::tuple(&MetaLeaseGrant::id, &MetaLeaseGrant::ttl_ns);
+  }
+  static constexpr const char* kFieldNames[] = {"id", "ttl_ns"};
+};
+
+// Its keys are deleted by records of their own, in the same batch or before.
+struct MetaLeaseEnd {
+  static constexpr RecordType kType = RecordType::kMetaLeaseEnd;
+  static constexpr const char* kName = "meta-lease-end";
+  uint64_t id = 0;
+  static constexpr auto Fields() { return std::tuple(&MetaLeaseEnd::id); }
+  static constexpr const char* kFieldNames[] = {"id"};
+};
+
+// The newest revision is at least this: what compaction states where a deletion was the newest.
+struct MetaRevision {
+  static constexpr RecordType kType = RecordType::kMetaRevision;
+  static constexpr const char* kName = "meta-revision";
+  uint64_t revision = 0;
+  static constexpr auto Fields() { return std::tuple(&MetaRevision::revision); }
+  static constexpr const char* kFieldNames[] = {"revision"};
+};
+
 template <typename... Records>
 struct RecordList {
   using Any = std::variant<Records...>;
 };
-using Catalogue = RecordList<OffsetAdvance, OffsetForget, SourceSeen, SourceCursor, DeliveryPut,
-                             DeliveryReschedule, DeliveryRemove, DeadLetterRecord,
-                             DeadLetterRedriven, DeadLetterPurge>;
+using Catalogue =
+    RecordList<OffsetAdvance, OffsetForget, SourceSeen, SourceCursor, DeliveryPut,
+               DeliveryReschedule, DeliveryRemove, DeadLetterRecord, DeadLetterRedriven,
+               DeadLetterPurge, MetaPut, MetaDelete, MetaLeaseGrant, MetaLeaseEnd, MetaRevision>;
 using AnyRecord = Catalogue::Any;
 
 // Record header, 8 bytes: type u8, version u8, flags u16, length u32 (of the fields that follow).

@@ -21,9 +21,9 @@ struct GateMutex {
 // What is appended becomes durable when the test says so, or never.
 class GateMeta final : private GateMutex, public MvccMeta {
  public:
-  explicit GateMeta(Clock& clock) : MvccMeta(own_mutex, clock, 1, {.threads = false}) {
+  explicit GateMeta(Clock& clock) : MvccMeta(own_mutex, clock, 1, {}) {
     MutexLock lock(mu_);
-    Serve(0);
+    Serve({.threads = false});
   }
   ~GateMeta() override { Stop(); }
 
@@ -68,7 +68,6 @@ class GateMeta final : private GateMutex, public MvccMeta {
     if (position <= durable_) return outcome_;
     return MakeStatus(StatusCode::kDeadlineExceeded, Detail::kNone, "not by the deadline");
   }
-  bool writable() const override { return true; }
 
   uint64_t appended_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t durable_ ABSL_GUARDED_BY(mu_) = 0;

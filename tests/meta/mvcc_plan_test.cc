@@ -183,7 +183,7 @@ TEST_F(MvccPlanTest, WhatIsOverALimitOrHasNoKeyIsRefused) {
   EXPECT_EQ(Refused({MvccOp::Put("", "v")}), MvccRefusal::kEmptyKey);
   EXPECT_EQ(Refused({MvccOp::Read({.range = KeyRange::Only("")})}), MvccRefusal::kEmptyKey);
   EXPECT_EQ(Refused({MvccOp::Delete(KeyRange::Only(""))}), MvccRefusal::kEmptyKey);
-  EXPECT_FALSE(Execute({MvccOp::Put("k", std::string(1536 * 1024, 'x'))}).ok());
+  EXPECT_EQ(Refused({MvccOp::Put(std::string(65'537, 'k'), "")}), MvccRefusal::kTooLarge);
   EXPECT_EQ(Refused({MvccOp::Put("k", std::string(1536 * 1024, 'x'))}), MvccRefusal::kTooLarge);
   std::vector<MvccOp> many;
   for (int i = 0; i < 129; ++i) many.push_back(MvccOp::Put(std::to_string(i), ""));
@@ -202,16 +202,18 @@ TEST_F(MvccPlanTest, GrantsAreCheckedAndEndsTakeTheKeysWithThem) {
   EXPECT_EQ(RefusalOf(PlanGrant(state_, 7, absl::Seconds(9)).status()), MvccRefusal::kLeaseExists);
   for (const char* key : {"a", "b", "c"}) ASSERT_OK(Execute({MvccOp::Put(key, "", 7)}));
   // In parts where it has too many; it ends with the last.
-  ASSERT_OK_AND_ASSIGN(MvccPlan part, PlanLeaseEnd(state_, 7, 2));
+  ASSERT_OK_AND_ASSIGN(MvccPlan part, PlanLeaseEnd(state_, 7, {.keys_max = 2}));
   EXPECT_EQ(part.changes.size(), 2u);
   for (const MvccChange& change : part.changes) state_.Apply(change, absl::ZeroDuration());
   EXPECT_TRUE(state_.HasLease(7));
-  ASSERT_OK_AND_ASSIGN(part, PlanLeaseEnd(state_, 7, 2));
+  EXPECT_EQ(PlanLeaseEnd(state_, 7, {.bytes_max = 1})->changes.size(), 2u);  // the last, and it
+  ASSERT_OK_AND_ASSIGN(part, PlanLeaseEnd(state_, 7, {.keys_max = 2}));
   EXPECT_EQ(part.result.revision, state_.revision() + 1);
   for (const MvccChange& change : part.changes) state_.Apply(change, absl::ZeroDuration());
   EXPECT_FALSE(state_.HasLease(7));
   EXPECT_EQ(state_.key_count(), 0u);
-  EXPECT_EQ(RefusalOf(PlanLeaseEnd(state_, 7, 2).status()), MvccRefusal::kLeaseNotFound);
+  EXPECT_EQ(RefusalOf(PlanLeaseEnd(state_, 7, {.keys_max = 2}).status()),
+            MvccRefusal::kLeaseNotFound);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ inline void Accept(const Commit& commit) { EXPECT_TRUE(commit.refused().ok()); }
 struct FakeStores {
   explicit FakeStores(const EngineOptions& options = {}, const StoreLimits& limits = {})
       : stores(sequencer, rng, options), sink(sequencer, stores.machines()) {
-    stores.Attach(sink, fork_guard, limits);
+    stores.Attach(sink, fork_guard, limits, {.clean = true, .threads = false});
   }
 
   Mutex sequencer;

@@ -28,20 +28,25 @@ bool MayDiffer(const std::string& name, const Json& value, bool time_is_left) {
          !value.string()->starts_with("etcdserver:");
 }
 
-std::string Canonical(const Json& json, bool time_is_left) {
+// Where an array `is_set`, its order means nothing.
+std::string Canonical(const Json& json, bool time_is_left, bool is_set = false) {
   std::string text;
   if (const auto* object = json.object(); object != nullptr) {
     std::vector<std::string> members;
     for (const auto& [name, value] : *object) {
       if (MayDiffer(name, value, time_is_left)) continue;
-      members.push_back(name + ":" + Canonical(value, time_is_left));
+      const bool is_set = name == "keys" || name == "leases";
+      members.push_back(name + ":" + Canonical(value, time_is_left, is_set));
     }
     std::ranges::sort(members);
     for (const std::string& member : members) text += member + " ";
     return "{" + text + "}";
   }
   if (const auto* array = json.array(); array != nullptr) {
-    for (const Json& element : *array) text += Canonical(element, time_is_left) + " ";
+    std::vector<std::string> elements;
+    for (const Json& element : *array) elements.push_back(Canonical(element, time_is_left));
+    if (is_set) std::ranges::sort(elements);
+    for (const std::string& element : elements) text += element + " ";
     return "[" + text + "]";
   }
   if (json.string() != nullptr) return "'" + *json.string() + "'";

@@ -299,7 +299,7 @@ void DispatcherCore::AfterSink(Slot slot, uint32_t generation, std::shared_ptr<D
   if (host_.ledger == nullptr) {
     return AfterLedger(slot, generation, *delivery, *place, absl::OkStatus());
   }
-  host_.ledger->Record(delivery->id, *place,
+  host_.ledger->Record(*delivery, *place,
                        [this, slot, generation, delivery, place = *place](const Status& recorded) {
                          AfterLedger(slot, generation, *delivery, place, recorded);
                        });

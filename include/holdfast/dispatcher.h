@@ -162,8 +162,9 @@ class DeadLetterSink {
 class DeadLetterLedger {
  public:
   virtual ~DeadLetterLedger() = default;
-  // `done` is OK once the entry is durable; the first entry of an id wins.
-  virtual void Record(std::string_view id, const DeadLetterPlace& place,
+  // `done` is OK once the entry of delivery.id is durable; the first entry of an id wins. Must call
+  // `done` exactly once.
+  virtual void Record(const Delivery& delivery, const DeadLetterPlace& place,
                       std::function<void(absl::Status)> done) = 0;
   // Asked at Recover() only.
   virtual absl::StatusOr<bool> Has(std::string_view id) = 0;

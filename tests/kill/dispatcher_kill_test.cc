@@ -92,9 +92,9 @@ class Host final : public Channel,
     if (gate_ == Gate::kBetweenSinkAndLedger) Die();
     done(DeadLetterPlace{"dlq", 1});
   }
-  void Record(std::string_view id, const DeadLetterPlace&,
+  void Record(const Delivery& delivery, const DeadLetterPlace&,
               std::function<void(absl::Status)> done) override {
-    if (!InLedger(id)) diary_.Tell("ledger", id);
+    if (!InLedger(delivery.id)) diary_.Tell("ledger", delivery.id);
     if (gate_ == Gate::kBetweenLedgerAndBatch) Die();
     done(absl::OkStatus());
   }

@@ -29,13 +29,13 @@ class TestSink final : public DeadLetterSink {
 
 class TestLedger final : public DeadLetterLedger {
  public:
-  void Record(std::string_view id, const DeadLetterPlace& place,
+  void Record(const Delivery& delivery, const DeadLetterPlace& place,
               std::function<void(Status)> done) override {
     if (failures > 0) {
       --failures;
       return done(absl::UnavailableError("the ledger is down"));
     }
-    entries.emplace(std::string(id), place.offset);
+    entries.emplace(delivery.id, place.offset);
     done(absl::OkStatus());
   }
   StatusOr<bool> Has(std::string_view id) override {

@@ -67,12 +67,12 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     bodies_[delivery.id] = {*delivery.offset, delivery.client};
     done(DeadLetterPlace{"dlq", bodies_.size()});
   }
-  void Record(std::string_view id, const DeadLetterPlace& place,
+  void Record(const Delivery& delivery, const DeadLetterPlace& place,
               std::function<void(absl::Status)> done) override {
-    if (!bodies_.contains(std::string(id))) Complain("a ledger entry without a body");
+    if (!bodies_.contains(delivery.id)) Complain("a ledger entry without a body");
     if (Down()) return done(absl::UnavailableError("the ledger is down"));
-    ledger_.emplace(std::string(id), place.offset);
-    dead_.insert(bodies_[std::string(id)]);
+    ledger_.emplace(delivery.id, place.offset);
+    dead_.insert(bodies_[delivery.id]);
     done(absl::OkStatus());
   }
   absl::StatusOr<bool> Has(std::string_view id) override {

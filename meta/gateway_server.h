@@ -19,7 +19,7 @@
 namespace holdfast {
 
 struct GatewayOptions {
-  HttpServerOptions http = {.body_bytes_max = size_t{4} << 20};
+  HttpServerOptions http;
   GatewayIdentity identity;
   std::string name = "holdfast";  // of the one member
   RequestPool::Limits pool;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "journal/format/records_text.h"
+#include "meta/http/transport.h"
 #include "tools/cli_dlq.h"
 #include "tools/cli_parts.h"
 #include "tools/command.h"
@@ -31,12 +32,14 @@ class CommandLine {
 
   void AddReadCommands();
   void AddWriteCommands();
+  void AddServers();
 
   FetchedCommand FetchDump();
   FetchedCommand FetchGet();
   FetchedCommand FetchList();
   FetchedCommand FetchWorkload();
   FetchedCommand FetchDemo();
+  FetchedCommand FetchMetaServer();
 
   CLI::App app_{
       "Holdfast keeps message-delivery state durable. This tool looks into a store and proves it."};
@@ -53,6 +56,7 @@ class CommandLine {
   WorkloadCommand workload_;
   CheckCommand check_;
   DemoCommand demo_;
+  MetaServerCommand meta_server_;
   WriterArguments writer_;
   DlqCommandLine dlq_{writer_};
   std::vector<std::string> get_words_;
@@ -118,6 +122,7 @@ CommandLine::CommandLine() {
       kExitCodes + "\n");
   AddReadCommands();
   AddWriteCommands();
+  AddServers();
 }
 
 CLI::App& CommandLine::Command(const char* name, const char* what, const char* examples,
@@ -288,6 +293,24 @@ void CommandLine::AddWriteCommands() {
   demo.add_option("--told", demo_.told)->group("");
 }
 
+void CommandLine::AddServers() {
+  CLI::App& meta_server =
+      Command("meta-server", "Serve shared values to clients of etcd's v3 JSON gateway",
+              "  holdfast meta-server --data /var/lib/app/meta\n"
+              "  holdfast meta-server --data /tmp/m --listen 127.0.0.1:0\n",
+              [this] { return FetchMetaServer(); });
+  meta_server.add_option("--data", meta_server_.directory, kDirectoryHelp)->required();
+  meta_server
+      .add_option("--listen", meta_server_.listen,
+                  "numeric address and port; with port 0 a free one, which is printed")
+      ->capture_default_str();
+  meta_server
+      .add_option("--name", meta_server_.name,
+                  "what this Meta is called; clients go on only with the one they know")
+      ->capture_default_str();
+  writer_.AddOpenOptions(meta_server);
+}
+
 FetchedCommand CommandLine::FetchDump() {
   if (dump_.key.has_value()) {
     std::optional<std::string> key = ParseName(*dump_.key);
@@ -346,6 +369,18 @@ FetchedCommand CommandLine::FetchWorkload() {
 FetchedCommand CommandLine::FetchDemo() {
   demo_.writer = writer_.Fetch();
   return AnyCommand(demo_);
+}
+
+FetchedCommand CommandLine::FetchMetaServer() {
+  meta_server_.writer = writer_.Fetch();
+  const auto listen = ParseEndpoint(meta_server_.listen);
+  if (!listen.ok()) return Refusal{"--listen: " + std::string(Message(listen.status()))};
+  if (!IsNumericAddress(listen->host)) {
+    return Refusal{"--listen: " + listen->host + " is no numeric address"};
+  }
+  if (meta_server_.directory.empty()) return Refusal{"--data: it is empty"};
+  if (meta_server_.name.empty()) return Refusal{"--name: it is empty"};
+  return AnyCommand(meta_server_);
 }
 
 std::variant<AnyCommand, CommandLineAnswer> CommandLine::Parse(

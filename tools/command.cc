@@ -23,6 +23,7 @@ struct Runner {
   int operator()(const WorkloadCommand& options) const { return RunWorkload(options, console); }
   int operator()(const CheckCommand& options) const { return RunCheck(options, console); }
   int operator()(const DemoCommand& options) const { return RunDemo(options, console); }
+  int operator()(const MetaServerCommand& options) const { return RunMetaServer(options, console); }
 };
 
 }  // namespace

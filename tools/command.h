@@ -36,6 +36,7 @@ int RunDlq(const DlqCommand& options, Console& console);
 int RunWorkload(const WorkloadCommand& options, Console& console);
 int RunCheck(const CheckCommand& options, Console& console);
 int RunDemo(const DemoCommand& options, Console& console);
+int RunMetaServer(const MetaServerCommand& options, Console& console);
 
 // Tells `status` on the message stream and returns the exit code that goes with it: kExitFault for
 // damage, kExitUsageOrIo for everything else.

@@ -132,8 +132,15 @@ struct DemoCommand {
   std::string told = "0";  // to the child: what its source knows the end of, as ToldOffsets has it
 };
 
-using AnyCommand =
-    std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand, RepairCommand,
-                 MaintenanceCommand, DlqCommand, WorkloadCommand, CheckCommand, DemoCommand>;
+struct MetaServerCommand {
+  std::string directory;
+  WriterOptions writer;
+  std::string listen = "127.0.0.1:2379";  // a numeric address and a port; port 0: a free one
+  std::string name = "holdfast";
+};
+
+using AnyCommand = std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand,
+                                RepairCommand, MaintenanceCommand, DlqCommand, WorkloadCommand,
+                                CheckCommand, DemoCommand, MetaServerCommand>;
 
 }  // namespace holdfast

@@ -1,4 +1,7 @@
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "meta/http/transport.h"
@@ -36,6 +39,12 @@ std::string EndpointText(const HttpEndpoint& endpoint) {
   const bool brackets = endpoint.host.find(':') != std::string::npos;
   return fmt::format("{}{}{}:{}", brackets ? "[" : "", endpoint.host, brackets ? "]" : "",
                      endpoint.port);
+}
+
+bool IsNumericAddress(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> address;
+  return inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
 }  // namespace holdfast

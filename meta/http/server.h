@@ -21,7 +21,7 @@ struct HttpServerOptions {
   size_t connections_max = 20'000;    // one more is answered 503
   size_t head_bytes_max = size_t{16} << 10;
   size_t header_count_max = 100;
-  size_t body_bytes_max = size_t{2} << 20;
+  size_t body_bytes_max = size_t{4} << 20;
   size_t stream_buffer_bytes_max = size_t{1} << 20;  // per stream, waiting for its reader
   // Totals, not pauses: who sends a byte now and then is cut off all the same.
   absl::Duration head_timeout = absl::Seconds(10);

@@ -23,6 +23,8 @@ struct HttpEndpoint {
 // Errors: kInvalidArgument  something else
 StatusOr<HttpEndpoint> ParseEndpoint(std::string_view text);
 std::string EndpointText(const HttpEndpoint& endpoint);
+// An address that needs nobody to resolve it, of either version.
+bool IsNumericAddress(const std::string& host);
 
 // The body of an answer that has no end yet. The connection closes when this goes.
 class HttpStream {

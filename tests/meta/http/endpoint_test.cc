@@ -21,5 +21,14 @@ TEST(EndpointTest, RefusesWhatIsNone) {
   }
 }
 
+TEST(EndpointTest, ANumericAddressIsToldFromAName) {
+  for (const char* host : {"127.0.0.1", "0.0.0.0", "::", "::1", "fe80::1"}) {
+    EXPECT_TRUE(IsNumericAddress(host)) << host;
+  }
+  for (const char* host : {"", "localhost", "127.1", "256.0.0.1", "1.2.3.4.5", "::g"}) {
+    EXPECT_FALSE(IsNumericAddress(host)) << host;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -30,7 +30,8 @@ int64_t WholeSeconds(absl::Duration time) {
 StatusOr<std::unique_ptr<GatewayServer>> GatewayServer::Start(MvccMeta& meta,
                                                               const GatewayOptions& options) {
   std::unique_ptr<GatewayServer> gateway(new GatewayServer(meta, options));
-  ASSIGN_OR_RETURN(gateway->server_, HttpServer::Start(options.http, gateway->Routes()));
+  ASSIGN_OR_RETURN(gateway->server_, HttpServer::Listen(options.http, gateway->Routes()));
+  gateway->server_->Serve();
   return gateway;
 }
 

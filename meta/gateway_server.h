@@ -30,7 +30,7 @@ struct GatewayOptions {
 // An answer leaves when what it says is durable, and so does a watch event.
 class GatewayServer {
  public:
-  // Borrows `meta`, which outlives it. Errors: as HttpServer::Start
+  // Borrows `meta`, which outlives it. Errors: as HttpServer::Listen
   static StatusOr<std::unique_ptr<GatewayServer>> Start(MvccMeta& meta,
                                                         const GatewayOptions& options);
   ~GatewayServer() { Stop(absl::ZeroDuration()); }

@@ -8,8 +8,8 @@ StatusOr<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpClientOption
   return WrongState(Detail::kNone, "this build has no HTTP: configure it with -Dhttp=enabled");
 }
 
-StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions&,
-                                                        std::vector<HttpRoute>) {
+StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions&,
+                                                         std::vector<HttpRoute>) {
   return WrongState(Detail::kNone, "this build has no HTTP: configure it with -Dhttp=enabled");
 }
 

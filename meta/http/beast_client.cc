@@ -146,30 +146,28 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         });
   }
 
+  // Once.
   Status Wait() {
     MutexLock lock(mu_);
     while (!outcome_.has_value()) finished_.Wait(mu_);
-    return *outcome_;
+    return *std::move(outcome_);
   }
 
  protected:
   // Reads the answer and ends with Finish or Fail.
   virtual void ReadAnswer() = 0;
-  // On the loop's thread, once, just before the caller is woken.
-  virtual void Ended() {}
 
   void Fail(std::string_view why) {
     Finish(sent_ ? NotAnswered(endpoint_, why) : NotSent(endpoint_, why));
   }
 
-  void Finish(const Status& outcome) {
+  void Finish(Status outcome) {
     if (std::exchange(done_, true)) return;
     timer_.cancel();
     if (!outcome.ok()) CloseSocket();
     resolver_.cancel();
-    Ended();
     MutexLock lock(mu_);
-    outcome_ = outcome;
+    outcome_ = std::move(outcome);
     finished_.NotifyAll();
   }
 
@@ -289,7 +287,7 @@ class StreamExchange final : public Exchange {
   StatusOr<std::string> ReadSome(absl::Duration timeout, Clock& clock) {
     const absl::Duration deadline = clock.Now() + timeout;
     MutexLock lock(stream_mu_);
-    while (waiting_.empty() && end_.ok()) {
+    while (waiting_.empty() && end_ == StatusCode::kOk) {
       const absl::Duration left = clock.Until(deadline);
       if (left <= absl::ZeroDuration()) {
         return MakeStatus(StatusCode::kDeadlineExceeded, Detail::kNone,
@@ -297,7 +295,7 @@ class StreamExchange final : public Exchange {
       }
       arrived_.WaitFor(stream_mu_, left);
     }
-    if (waiting_.empty()) return end_;
+    if (waiting_.empty()) return MakeStatus(end_, Detail::kNone, end_reason_);
     if (std::exchange(paused_, false)) {
       asio::post(core_.loop, [self = Self()] { self->ReadOn(); });
     }
@@ -305,7 +303,7 @@ class StreamExchange final : public Exchange {
   }
 
   void Close() {
-    EndWith(Unavailable(Detail::kNone, "{}: the stream was closed", EndpointText(endpoint_)));
+    EndWith(StatusCode::kUnavailable, "the stream was closed");
     asio::post(core_.loop, [self = Self()] { self->CloseSocket(); });
   }
 
@@ -326,8 +324,7 @@ class StreamExchange final : public Exchange {
 
   void ReadOn() {
     if (parser_.is_done()) {
-      return EndWith(MakeStatus(StatusCode::kOutOfRange, Detail::kNone,
-                                fmt::format("{}: the stream has ended", EndpointText(endpoint_))));
+      return EndWith(StatusCode::kOutOfRange, "the stream has ended");
     }
     piece_.resize(kReadBytes);
     parser_.get().body().data = piece_.data();
@@ -340,8 +337,7 @@ class StreamExchange final : public Exchange {
       } else if (!error) {
         return;
       }
-      self->EndWith(Unavailable(Detail::kNone, "{}: the stream broke off: {}",
-                                EndpointText(self->endpoint_), error.message()));
+      self->EndWith(StatusCode::kUnavailable, "the stream broke off: " + error.message());
     });
   }
 
@@ -354,9 +350,12 @@ class StreamExchange final : public Exchange {
     return !paused_;
   }
 
-  void EndWith(const Status& end) {
+  void EndWith(StatusCode code, std::string_view reason) {
     MutexLock lock(stream_mu_);
-    if (end_.ok()) end_ = end;
+    if (end_ == StatusCode::kOk) {
+      end_ = code;
+      end_reason_ = fmt::format("{}: {}", EndpointText(endpoint_), reason);
+    }
     arrived_.NotifyAll();
   }
 
@@ -367,7 +366,8 @@ class StreamExchange final : public Exchange {
   CondVar arrived_;
   std::string waiting_ ABSL_GUARDED_BY(stream_mu_);
   bool paused_ ABSL_GUARDED_BY(stream_mu_) = false;
-  Status end_ ABSL_GUARDED_BY(stream_mu_);  // OK: there is more to come
+  StatusCode end_ ABSL_GUARDED_BY(stream_mu_) = StatusCode::kOk;  // there is more to come
+  std::string end_reason_ ABSL_GUARDED_BY(stream_mu_);
 };
 
 class BeastStream final : public HttpStream {

@@ -497,9 +497,13 @@ class BeastServer final : public HttpServer {
       return Unavailable(Detail::kIo, "HTTP server: cannot listen on {} port {}: {}",
                          core_.options.address, core_.options.port, error.message());
     }
+    return absl::OkStatus();
+  }
+
+  void Serve() override {
+    CHECK(!thread_.joinable());
     Accept();
     thread_ = std::thread([this] { loop_.run(); });
-    return absl::OkStatus();
   }
 
   uint16_t port() const override { return port_; }
@@ -580,8 +584,8 @@ class BeastServer final : public HttpServer {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
-                                                        std::vector<HttpRoute> routes) {
+StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions& options,
+                                                         std::vector<HttpRoute> routes) {
   if (options.head_bytes_max > kHeadBytesLimit) {
     return Invalid("HTTP server: head_bytes_max {} is over {}", options.head_bytes_max,
                    kHeadBytesLimit);

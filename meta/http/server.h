@@ -74,16 +74,18 @@ struct HttpServerStats {
 
 class HttpServer {
  public:
-  // Listens when it returns. A request that fits no route is answered 404, or 405 if another method
-  // does; the longest path that fits is taken.
-  // Errors: kInvalidArgument     not a numeric address
+  // Listens when it returns, and lets clients wait until Serve(). A request that fits no route is
+  // answered 404, or 405 if another method does; the longest path that fits is taken. Errors:
+  // kInvalidArgument     not a numeric address
   //         kUnavailable         the address cannot be listened on
   //         kFailedPrecondition  this build has no HTTP
-  static StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
-                                                     std::vector<HttpRoute> routes);
+  static StatusOr<std::unique_ptr<HttpServer>> Listen(const HttpServerOptions& options,
+                                                      std::vector<HttpRoute> routes);
   // As Stop with no grace.
   virtual ~HttpServer() = default;
   virtual uint16_t port() const = 0;
+  // Starts to answer, so that handlers may use whatever was made until now. Once.
+  virtual void Serve() = 0;
   virtual HttpServerStats Stats() const = 0;
   // Takes no new request, answers those that came, ends the streams, and closes what is not done
   // within `grace`. Afterwards no handler and no callback runs. Not from a handler.

@@ -123,6 +123,7 @@ TEST_F(BeastClientTest, AConnectionWithALeftoverAnswerIsNotUsedAgain) {
 TEST_F(BeastClientTest, WhatWasNeverSentIsToldFromWhatWasNotAnswered) {
   const uint16_t port = listener_.port();
   EXPECT_TRUE(HasUnknownOutcome(Answered("").status()));
+  server_.join();
   listener_.Close();
   const StatusOr<HttpResponse> refused =
       transport_->Send({.host = "127.0.0.1", .port = port}, {}, kPatience);

@@ -72,9 +72,10 @@ class BeastServerTest : public testing::Test {
            });
          }},
     };
-    StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Start(options, std::move(routes));
+    StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Listen(options, std::move(routes));
     ASSERT_OK(server.status());
     server_ = std::move(*server);
+    server_->Serve();
   }
   RawSocket Connect() { return RawSocket::Connect(server_->port()); }
 
@@ -433,13 +434,28 @@ TEST_F(BeastServerTest, AStopIsBoundedAndWhatComesLaterIsHeardByNobody) {
   server_.reset();
 }
 
-TEST(BeastServerStartTest, AnAddressThatCannotBeHadIsTold) {
+// Whoever comes before it serves waits, and is answered then.
+TEST(BeastServerListenTest, ClientsWaitUntilItServes) {
+  std::vector<HttpRoute> routes = {
+      {"GET", "/", [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+         reply->Send({.status = 200, .headers = {}, .body = "served"});
+       }}};
+  auto server = HttpServer::Listen({}, std::move(routes)).value();
+  RawSocket early = RawSocket::Connect(server->port());
+  early.Send("GET / HTTP/1.0\r\n\r\n");
+  server->Serve();
+  EXPECT_TRUE(early.ReadToEnd().ends_with("served"));
+  // One that never serves goes as well.
+  EXPECT_OK(HttpServer::Listen({}, {}));
+}
+
+TEST(BeastServerListenTest, AnAddressThatCannotBeHadIsTold) {
   RawListener taken;
   HttpServerOptions options;
   options.port = taken.port();
-  EXPECT_EQ(HttpServer::Start(options, {}).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(HttpServer::Listen(options, {}).status().code(), StatusCode::kUnavailable);
   options.address = "localhost";
-  EXPECT_EQ(HttpServer::Start(options, {}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(HttpServer::Listen(options, {}).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct MetaHistoryOptions {
   absl::Duration timeout = absl::Seconds(5);
   // Called by the first client before each of its operations: what a test does to the Meta.
   std::function<void(size_t operation)> disturb = [](size_t) {};
+  bool watches = true;  // are judged too: the Meta keeps the history of all of it
 };
 
 // Each of `clients` is used by a thread of its own; they reach the same Meta, over whatever breaks

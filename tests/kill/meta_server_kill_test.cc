@@ -17,7 +17,7 @@
 #include "tests/kill/tool_process.h"
 #include "tests/meta/conformance.h"
 #include "tests/meta/watch_log.h"
-#include "tests/support/seeds.h"
+#include "tests/support/python_client.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -140,6 +140,13 @@ TEST(MetaServerKillTest, AWatchGoesOnOrIsToldToListAgain) {
   ASSERT_OK_AND_ASSIGN(const MetaList list, store->List("w/", {}));
   EXPECT_EQ(list.entries.size(), 2u);
   EXPECT_TRUE(log.resynced() || log.events().size() == 2);
+}
+
+// 22 tests that ask the server, and five that do not need one.
+TEST(MetaServerKillTest, TheTestsOfAForeignClientPass) {
+  MetaServer server;
+  const std::string told = RunPythonClient("HOLDFAST_ETCD3GW_SUITE", server.endpoint());
+  EXPECT_TRUE(told.ends_with("\n27 ran\n")) << told;
 }
 
 TEST(MetaServerKillTest, ATermSignalStopsItCleanly) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "journal/base/json.h"
 #include "meta/gateway_server.h"
 #include "meta/memory_meta.h"
-#include "tests/support/environment.h"
+#include "tests/support/python_client.h"
 #include "tests/support/real_etcd.h"
 #include "tests/support/status_matchers.h"
 
@@ -332,23 +331,9 @@ TEST_F(GatewayParityTest, Watches) {
   ExpectSame("watch", "zzz");
 }
 
-// What the Python client prints when it has gone through its calls against a server.
-std::string SessionOf(const HttpEndpoint& endpoint) {
-  const std::string command =
-      fmt::format("/usr/bin/python3 {} {} {} 2>&1", TextFromEnvironment("HOLDFAST_ETCD3GW_SESSION"),
-                  endpoint.host, endpoint.port);
-  FILE* const output = popen(command.c_str(), "r");
-  CHECK(output != nullptr);
-  std::string text;
-  char bytes[4096];
-  for (size_t got; (got = fread(bytes, 1, sizeof bytes, output)) > 0;) text.append(bytes, got);
-  EXPECT_EQ(pclose(output), 0) << text;
-  return text;
-}
-
 TEST_F(GatewayParityTest, AForeignClientSeesNoDifference) {
-  const std::string session = SessionOf(ours());
-  EXPECT_EQ(session, SessionOf(etcd_.endpoint()));
+  const std::string session = RunPythonClient("HOLDFAST_ETCD3GW_SESSION", ours());
+  EXPECT_EQ(session, RunPythonClient("HOLDFAST_ETCD3GW_SESSION", etcd_.endpoint()));
   EXPECT_TRUE(session.ends_with("done\n")) << session;
 }
 

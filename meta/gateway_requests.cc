@@ -181,6 +181,7 @@ StatusOr<MvccOp> ReadGatewayPut(const Json& request) {
   ASSIGN_OR_RETURN(op.keep_value, ReadGatewayFlag(request, "ignore_value"));
   ASSIGN_OR_RETURN(op.keep_lease, ReadGatewayFlag(request, "ignore_lease"));
   ASSIGN_OR_RETURN(op.previous, ReadGatewayFlag(request, "prev_kv"));
+  if (lease < 0) return Refuse(MvccRefusal::kLeaseNotFound);  // No id is.
   op.lease = static_cast<uint64_t>(lease);
   return op;
 }

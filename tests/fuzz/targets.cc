@@ -56,7 +56,7 @@ std::vector<std::string> CheckpointCorpus() {
   const CheckpointKey key{.salt = 11, .from = Lsn(42)};
   std::string block;
   (void)AppendCheckpointBlock(0, 5, std::string(300, 'e'), key, block);  // only its bytes count
-  (void)AppendCheckpointBlock(1, 5, "entries", key, block);  // only its bytes count
+  (void)AppendCheckpointBlock(1, 5, "entries", key, block);              // only its bytes count
   return {Text(EncodeCheckpointHeader({.from = key.from, .epoch = Epoch(1)}, key)),
           Text(EncodeCheckpointFooter({.from = key.from,
                                        .through = Lsn(50),
@@ -80,6 +80,30 @@ std::vector<std::string> JsonCorpus() {
   return {R"({"a":[1,-2,3.5e6,true,null],"b":{"c":"\u00e9\"\\"}})", "[[[[]]]]", "\"x\"", "1"};
 }
 
+std::vector<std::string> HttpHeadCorpus() {
+  return {"GET /health HTTP/1.1\r\nHost: a\r\n\r\n",
+          "POST /v3/kv/put HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\nExpect: "
+          "100-continue\r\n\r\n",
+          "POST /v3/watch HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nX: y z\r\n\r\n",
+          "GET / HTTP/1.0\r\n\r\nmore"};
+}
+
+std::vector<std::string> EtcdWireCorpus() {
+  return {
+      R"({"key":"YS8=","range_end":"YTA=","limit":"2","sort_order":"DESCEND","sort_target":3})",
+      R"({"key":"YQ==","value":"dg==","lease":"7587","prev_kv":true})",
+      R"({"compare":[{"key":"aw==","target":"MOD","result":"EQUAL","mod_revision":"14"}],)"
+      R"("success":[{"request_put":{"key":"aw==","value":"dg=="}}],)"
+      R"("failure":[{"request_range":{"key":"aw=="}},{"request_delete_range":{"key":"ZA=="}}]})",
+      R"({"success":[{"request_txn":{"success":[{"request_range":{"key":"aw=="}}]}}]})",
+      R"({"create_request":{"key":"dy8=","range_end":"dzA=","watch_id":7}}{"progress_request":{}})",
+      R"({"header":{"cluster_id":"1","revision":"5"},"kvs":[{"key":"YQ==","create_revision":"2",)"
+      R"("mod_revision":"5","version":"1","value":"dg=="}],"count":"1"})",
+      R"({"result":{"header":{"revision":"5"},"watch_id":"7","events":[{"type":"DELETE",)"
+      R"("kv":{"key":"aw==","mod_revision":"5"}}]}})",
+      R"({"error":"etcdserver: key not found","message":"etcdserver: key not found","code":3})"};
+}
+
 }  // namespace
 
 const std::vector<FuzzTarget>& FuzzTargets() {
@@ -90,6 +114,8 @@ const std::vector<FuzzTarget>& FuzzTargets() {
       {"checkpoint", FuzzCheckpoint, CheckpointCorpus},
       {"compression", FuzzCompression, CompressionCorpus},
       {"json", FuzzJson, JsonCorpus},
+      {"http_head", FuzzHttpHead, HttpHeadCorpus},
+      {"etcd_wire", FuzzEtcdWire, EtcdWireCorpus},
   };
   return targets;
 }

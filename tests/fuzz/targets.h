@@ -23,6 +23,10 @@ void FuzzCheckpoint(ByteView input);
 // zstd frames that a record claims to hold.
 void FuzzCompression(ByteView input);
 void FuzzJson(ByteView input);
+// Heads of HTTP requests: one that passes has one reading.
+void FuzzHttpHead(ByteView input);
+// Requests and answers of etcd's JSON gateway, of both sides.
+void FuzzEtcdWire(ByteView input);
 // Fails on purpose for inputs that start with "HF!": whoever cannot find that finds nothing.
 void FuzzCanary(ByteView input);
 

@@ -161,7 +161,8 @@ TEST_F(GatewayParityTest, Puts) {
                            "[]",
                            R"({"key":1})",
                            R"({"key":"YQ==","value":null})",
-                           R"({"key":"YQ==","lease":"x"})"});
+                           R"({"key":"YQ==","lease":"x"})",
+                           R"({"key":"YQ==","lease":"-5"})"});
 }
 
 TEST_F(GatewayParityTest, Ranges) {

@@ -23,15 +23,13 @@ namespace {
 class JournalEngine final : public TickingEngine {
  public:
   // `owned` may be null; then `storage` is borrowed.
-  JournalEngine(const EngineOptions& options, std::unique_ptr<Storage> owned, Storage& storage,
-                SharedStores shared)
+  JournalEngine(const EngineOptions& options, std::unique_ptr<Storage> owned, Storage& storage)
       : options_(options),
         clock_(options.clock != nullptr ? *options.clock : RealClock()),
         own_rng_(options.rng != nullptr ? 0 : EntropySeed()),
         rng_(options.rng != nullptr ? *options.rng : own_rng_),
         owned_storage_(std::move(owned)),
         storage_(storage),
-        shared_(std::move(shared)),
         stores_(sequencer_, rng_, options_) {}
   ~JournalEngine() override;
 
@@ -68,6 +66,7 @@ class JournalEngine final : public TickingEngine {
   }
 
  private:
+  StatusOr<SharedStores> MakeShared(const StoreIdentity& identity);
   void BeginBoot(const StoreIdentity& identity, absl::Duration engine_time);
   void StartHousekeeper(const OpenedStore& opened, const StoreIdentity& identity, bool threads);
   Status CheckWriting();
@@ -82,13 +81,13 @@ class JournalEngine final : public TickingEngine {
   Rng& rng_;
   std::unique_ptr<Storage> owned_storage_;
   Storage& storage_;
-  SharedStores shared_;
   const ForkGuard fork_guard_;
   Mutex sequencer_;  // Orders all records and guards the state of every store.
   LocalStores stores_;
   std::unique_ptr<Journal> journal_;               // null if read-only
   std::unique_ptr<Housekeeper> housekeeper_;       // likewise
   std::unique_ptr<ReadOnlyJournal> read_journal_;  // null if writing
+  SharedStores shared_;  // Goes before what it may stand on: the journal and the Meta in it.
   std::optional<EngineClock> engine_clock_;
   RecoveryReport report_;
   uint64_t boot_epoch_ = 0;
@@ -136,9 +135,19 @@ Status JournalEngine::Start(bool threads) {
   stores_.Attach(*journal_, fork_guard_, LimitsOf(options_),
                  {.clean = report_.clean || report_.created, .threads = threads});
   StartHousekeeper(opened, identity, threads);
+  ASSIGN_OR_RETURN(shared_, MakeShared(identity));
   stores_.AddTo(report_);
   LogStart();
   return absl::OkStatus();
+}
+
+StatusOr<SharedStores> JournalEngine::MakeShared(const StoreIdentity& identity) {
+  if (options_.shared.backend != SharedBackend::kEmbeddedMeta) {
+    return MakeSharedStores(options_.shared, clock_);
+  }
+  // No two boots of a store share epoch and salt.
+  SeededRng nonces(identity.id_salt + boot_epoch_);
+  return MakeSharedStoresOn(stores_.meta(), nonces.Next(), options_.shared, clock_);
 }
 
 void JournalEngine::StartHousekeeper(const OpenedStore& opened, const StoreIdentity& identity,
@@ -176,6 +185,7 @@ Status JournalEngine::StartReadOnly() {
   read_journal_ = std::make_unique<ReadOnlyJournal>(storage_, read.identity.salt, sequencer_);
   stores_.Attach(*read_journal_, fork_guard_, LimitsOf(options_),
                  {.clean = report_.clean, .writable = false, .threads = false});
+  ASSIGN_OR_RETURN(shared_, MakeShared(read.identity));
   stores_.AddTo(report_);
   LogStart();
   return absl::OkStatus();
@@ -278,31 +288,25 @@ Status JournalEngine::Close() {
 
 StatusOr<std::unique_ptr<TickingEngine>> OpenJournalEngine(const EngineOptions& options,
                                                            std::unique_ptr<Storage> owned,
-                                                           Storage& storage, SharedStores shared,
-                                                           bool threads) {
-  auto engine =
-      std::make_unique<JournalEngine>(options, std::move(owned), storage, std::move(shared));
+                                                           Storage& storage, bool threads) {
+  auto engine = std::make_unique<JournalEngine>(options, std::move(owned), storage);
   RETURN_IF_ERROR(options.read_only ? engine->StartReadOnly() : engine->Start(threads));
   return engine;
-}
-
-StatusOr<SharedStores> SharedStoresFor(const EngineOptions& options) {
-  return MakeSharedStores(options.shared, options.clock != nullptr ? *options.clock : RealClock());
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   RETURN_IF_ERROR(CheckEngineOptions(options));
-  ASSIGN_OR_RETURN(SharedStores shared, SharedStoresFor(options));
-  if (options.backend == Backend::kMemory) return MakeMemoryEngine(options, std::move(shared));
+  RETURN_IF_ERROR(CheckSharedStoreOptions(options.shared));
+  if (options.backend == Backend::kMemory) return MakeMemoryEngine(options);
   ASSIGN_OR_RETURN(std::unique_ptr<Storage> storage,
                    OpenStorage(options.directory, {.io = options.io,
                                                    .create = !options.read_only,
                                                    .read_only = options.read_only,
                                                    .log = options.log}));
   Storage& borrowed = *storage;
-  return OpenJournalEngine(options, std::move(storage), borrowed, std::move(shared), true);
+  return OpenJournalEngine(options, std::move(storage), borrowed, true);
 }
 
 StatusOr<std::unique_ptr<TickingEngine>> OpenEngineOn(Storage& storage,
@@ -312,8 +316,8 @@ StatusOr<std::unique_ptr<TickingEngine>> OpenEngineOn(Storage& storage,
   checked.directory = storage.display_path();
   if (checked.directory.empty()) checked.directory = "-";
   RETURN_IF_ERROR(CheckEngineOptions(checked));
-  ASSIGN_OR_RETURN(SharedStores shared, SharedStoresFor(checked));
-  return OpenJournalEngine(checked, nullptr, storage, std::move(shared), threads);
+  RETURN_IF_ERROR(CheckSharedStoreOptions(checked.shared));
+  return OpenJournalEngine(checked, nullptr, storage, threads);
 }
 
 }  // namespace holdfast

@@ -14,9 +14,8 @@ namespace {
 
 class MemoryEngine final : public Engine {
  public:
-  MemoryEngine(const EngineOptions& options, SharedStores shared)
-      : shared_(std::move(shared)),
-        state_(LimitsOf(options)),
+  explicit MemoryEngine(const EngineOptions& options)
+      : state_(LimitsOf(options)),
         offsets_(state_),
         deliveries_(state_),
         dead_letters_(state_),
@@ -30,6 +29,14 @@ class MemoryEngine final : public Engine {
     if (options.log != nullptr) {
       options.log->Log(LogLevel::kInfo, "opened in memory: nothing survives this process");
     }
+  }
+
+  Status MakeShared(const EngineOptions& options) {
+    Clock& clock = options.clock != nullptr ? *options.clock : RealClock();
+    ASSIGN_OR_RETURN(shared_, options.shared.backend == SharedBackend::kEmbeddedMeta
+                                  ? MakeSharedStoresOn(meta_, rng_.Next(), options.shared, clock)
+                                  : MakeSharedStores(options.shared, clock));
+    return absl::OkStatus();
   }
 
   OffsetStore& offsets() override { return offsets_; }
@@ -74,7 +81,6 @@ class MemoryEngine final : public Engine {
  private:
   static constexpr uint64_t kEpoch = 1;
 
-  SharedStores shared_;
   MemoryState state_;
   MemoryOffsetStore offsets_;
   MemoryDeliveryStateStore deliveries_;
@@ -82,6 +88,7 @@ class MemoryEngine final : public Engine {
   SeededRng own_rng_;
   Rng& rng_;
   MemoryMeta meta_;
+  SharedStores shared_;  // Goes before the Meta that it may stand on.
   EngineClock engine_clock_;
   const std::string id_prefix_;
   const Durability durability_;
@@ -91,8 +98,10 @@ class MemoryEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> MakeMemoryEngine(const EngineOptions& options, SharedStores shared) {
-  return std::make_unique<MemoryEngine>(options, std::move(shared));
+StatusOr<std::unique_ptr<Engine>> MakeMemoryEngine(const EngineOptions& options) {
+  auto engine = std::make_unique<MemoryEngine>(options);
+  RETURN_IF_ERROR(engine->MakeShared(options));
+  return engine;
 }
 
 }  // namespace holdfast

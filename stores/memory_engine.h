@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "holdfast/engine.h"
-#include "holdfast/store_factory.h"
 
 namespace holdfast {
 
 // Needs: options that CheckEngineOptions accepts.
-std::unique_ptr<Engine> MakeMemoryEngine(const EngineOptions& options, SharedStores shared);
+// Errors: those of MakeSharedStores
+absl::StatusOr<std::unique_ptr<Engine>> MakeMemoryEngine(const EngineOptions& options);
 
 }  // namespace holdfast

@@ -50,7 +50,7 @@ Status CheckBackend(const SharedStoreOptions& options) {
             "shared.backend: the embedded Meta is private to this engine; shared.cluster needs the "
             "remote Meta");
       }
-      return Invalid("shared.backend: the embedded Meta is not supported by this version");
+      return absl::OkStatus();
     case SharedBackend::kRemoteMeta:
       if (options.meta_endpoints.empty()) {
         return Invalid("shared.meta_endpoints: empty; the remote Meta needs at least one");
@@ -62,9 +62,17 @@ Status CheckBackend(const SharedStoreOptions& options) {
 
 }  // namespace
 
-StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock) {
+Status CheckSharedStoreOptions(const SharedStoreOptions& options) {
   RETURN_IF_ERROR(CheckLimits(options));
-  RETURN_IF_ERROR(CheckBackend(options));
+  return CheckBackend(options);
+}
+
+StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock) {
+  RETURN_IF_ERROR(CheckSharedStoreOptions(options));
+  if (options.backend == SharedBackend::kEmbeddedMeta) {
+    return Invalid(
+        "shared.backend: the embedded Meta is an engine's; open one and take its stores");
+  }
   // Nobody else ever writes to it, so any nonce is unique.
   constexpr uint64_t kNonce = 1;
   auto meta = std::make_unique<MemoryMeta>(clock, kNonce);

@@ -81,7 +81,8 @@ struct EngineOptions {
   // Recover into memory and write nothing, beside a live writer too. Mutations fail with kReadOnly.
   bool read_only = false;
 
-  // Where subscriptions, sessions and tasks live; its sessions.* and tasks.* are their time limits.
+  // Where subscriptions, sessions and tasks live: by default in the same journal. Its sessions.*
+  // and tasks.* are their time limits.
   SharedStoreOptions shared = {};
 
   // Called during Open, in its thread, for each few MiB of journal read. May be empty.

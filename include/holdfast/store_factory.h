@@ -16,16 +16,18 @@
 namespace holdfast {
 
 enum class SharedBackend {
-  kMemory,        // private to this process; nothing survives
-  kEmbeddedMeta,  // the Meta kept in the engine's own journal: survives, one instance
-  kRemoteMeta,    // the cluster's etcd or Nacos
+  kMemory,  // private to this process; nothing survives
+  // Engine::meta(), in the engine's own journal: survives, one instance. (An engine in memory keeps
+  // it in memory.)
+  kEmbeddedMeta,
+  kRemoteMeta,  // the cluster's etcd or Nacos
 };
 
 // EngineOptions::shared. Errors name the setting.
 struct SharedStoreOptions {
   // Several instances work together. Never starts on a store that is private to this process.
   bool cluster = false;
-  SharedBackend backend = SharedBackend::kMemory;
+  SharedBackend backend = SharedBackend::kEmbeddedMeta;
   // kRemoteMeta only: base URLs, tried in order.
   std::vector<std::string> meta_endpoints;
   SessionStoreOptions sessions;
@@ -39,8 +41,13 @@ struct SharedStores {
   std::unique_ptr<TaskStore> tasks;
 };
 
+// Whether an engine can be opened with them.
 // Errors: kInvalidArgument  a setting is missing, out of range, contradicts another, or is not
-//                           supported by this version; nothing was started
+//                           supported by this version
+absl::Status CheckSharedStoreOptions(const SharedStoreOptions& options);
+
+// Errors: kInvalidArgument  as above; and kEmbeddedMeta: that one is an engine's, whose stores are
+//                           to be taken from it
 // Owns: the stores borrow `clock`.
 absl::StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock);
 

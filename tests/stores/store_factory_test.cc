@@ -14,7 +14,8 @@ namespace {
 
 TEST(StoreFactoryTest, MakesAllThreeStores) {
   SimClock clock;
-  ASSERT_OK_AND_ASSIGN(const SharedStores stores, MakeSharedStores({}, clock));
+  ASSERT_OK_AND_ASSIGN(const SharedStores stores,
+                       MakeSharedStores({.backend = SharedBackend::kMemory}, clock));
   EXPECT_NE(stores.subscriptions, nullptr);
   EXPECT_NE(stores.sessions, nullptr);
   EXPECT_NE(stores.tasks, nullptr);
@@ -33,7 +34,11 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
          o.cluster = true;
          o.backend = SharedBackend::kEmbeddedMeta;
        }},
-      {"shared.backend", [](auto& o) { o.backend = SharedBackend::kEmbeddedMeta; }},
+      {"shared.backend",
+       [](auto& o) {
+         o.cluster = true;
+         o.backend = SharedBackend::kMemory;
+       }},
       {"shared.meta_endpoints", [](auto& o) { o.backend = SharedBackend::kRemoteMeta; }},
       {"shared.backend",
        [](auto& o) {
@@ -53,6 +58,7 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
   for (const auto& wrong : kCases) {
     SharedStoreOptions options;
     wrong.spoil(options);
+    EXPECT_FAILS(CheckSharedStoreOptions(options), kInvalidArgument, kNone);
     const auto stores = MakeSharedStores(options, clock);
     EXPECT_FAILS(stores, kInvalidArgument, kNone) << wrong.setting;
     EXPECT_TRUE(Message(stores.status()).starts_with(wrong.setting)) << stores.status().ToString();
@@ -62,10 +68,18 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
   }
 }
 
+TEST(StoreFactoryTest, TheEmbeddedMetaIsAnEngines) {
+  SimClock clock;
+  const auto stores = MakeSharedStores({.backend = SharedBackend::kEmbeddedMeta}, clock);
+  EXPECT_FAILS(stores, kInvalidArgument, kNone);
+  EXPECT_TRUE(Message(stores.status()).starts_with("shared.backend"));
+  EXPECT_OK(CheckSharedStoreOptions({}));
+}
+
 // Proves: W2
 TEST(StoreFactoryTest, TheTimeLimitsReachTheStores) {
   SimClock clock;
-  SharedStoreOptions options;
+  SharedStoreOptions options{.backend = SharedBackend::kMemory};
   options.sessions.agent_ttl = absl::Seconds(2);
   options.sessions.session_idle_max = absl::Seconds(3);
   options.tasks.pending_idle_max = absl::Seconds(4);

@@ -26,6 +26,11 @@ class BatchDraft {
     used_ = 0;
     ends_.clear();
   }
+  // Takes the last record back. Needs: !empty()
+  void DropLast() {
+    ends_.pop_back();
+    used_ = ends_.empty() ? 0 : ends_.back();
+  }
 
   size_t count() const { return ends_.size(); }
   bool empty() const { return ends_.empty(); }

@@ -28,9 +28,9 @@ class StateMachine {
   // Threads: the sequencer is held (while running), or nothing else runs yet (recovery).
   virtual void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) = 0;
 
-  // If the state still rests on `record`, which has number `lsn`: adds one record to `draft` that
-  // states that part of it anew, as it is now, and returns true. Applied under a new number, it
-  // takes the place of `record` and of everything newer about the same key.
+  // If the state still rests on `record`, which has number `lsn`: states that part of it anew, as
+  // it is now, in one more record of `draft` or in its last one, and returns true. Applied under a
+  // new number, that takes the place of `record` and of everything newer about the same key.
   // Threads: the sequencer is held.
   virtual bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
     (void)record, (void)lsn, (void)draft;

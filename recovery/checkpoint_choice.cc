@@ -66,6 +66,11 @@ StatusOr<CheckpointChoice> LoadNewestCheckpoint(Storage& storage, const StoreLay
       ResetAll(machines);
     }
     if (usable.ok() || usable.code() == StatusCode::kNotFound) continue;  // gone beside a writer
+    if (usable.code() == StatusCode::kFailedPrecondition && DetailOf(usable) == Detail::kNone) {
+      choice.outdated.push_back(&*file);
+      warn(*file, Message(usable));
+      continue;
+    }
     if (usable.code() == StatusCode::kUnavailable) return Annotate(usable, file->name());
     choice.bad.push_back(&*file);
     warn(*file, Message(usable));

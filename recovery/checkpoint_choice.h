@@ -21,7 +21,8 @@ struct CheckpointChoice {
   const CheckpointFile* used = nullptr;  // of the layout; null: none, replay begins at the oldest
   uint64_t entries = 0;                  // that the machines hold now
   // That will never be of use; of the layout, newest first. Bad: damaged, of another store or
-  // version. Outdated: the records behind them are gone.
+  // version. Outdated: the records behind them are gone, or an
+  // earlier version wrote them, which did not keep all of the state.
   std::vector<const CheckpointFile*> bad, outdated;
 
   Lsn from() const { return used == nullptr ? Lsn() : used->from; }

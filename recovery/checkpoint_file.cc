@@ -78,7 +78,8 @@ class Loader {
       const auto found = sections_.find(number);
       if (found == sections_.end()) {
         if (machine.MayLackSection()) return;
-        missing = WrongState(Detail::kNewerFormat, "it has no section {}", number);
+        missing =
+            WrongState(Detail::kNone, "an earlier version wrote it: it has no section {}", number);
         return;
       }
       found->second.machine = &machine;

@@ -34,7 +34,8 @@ std::vector<CheckpointFile> ReadCheckpointFiles(Storage& storage, const std::vec
 // machine; all of the machines hold nothing yet. Null: verifies only.
 // Needs:  file.status.ok()
 // Errors: kDataLoss            a check fails, or the entries do not decode
-//         kFailedPrecondition  kNewerFormat: its sections are not those of `machines`
+//         kFailedPrecondition  kNewerFormat: it has a section that no machine takes
+//                              kNone: a machine has no section in it, an earlier version wrote it
 //         kUnavailable, kNotFound  it could not be read, or is gone
 //         In every case the machines are to be Reset.
 Status LoadCheckpoint(Storage& storage, const CheckpointFile& file, uint64_t salt,

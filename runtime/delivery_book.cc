@@ -32,7 +32,7 @@ uint32_t DeliveryBook::FindTrack(uint32_t source, uint32_t client) const {
   return found == track_of_.end() ? kNone : found->second;
 }
 
-uint32_t DeliveryBook::AddTrack(uint32_t source, uint32_t client, uint64_t start) {
+uint32_t DeliveryBook::AddTrack(uint32_t source, uint32_t client, std::optional<uint64_t> start) {
   const auto index = static_cast<uint32_t>(tracks_.size());
   CHECK(track_of_.emplace(std::pair(source, client), index).second);
   tracks_.push_back({.source = source, .client = client, .start = start});

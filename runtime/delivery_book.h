@@ -56,7 +56,9 @@ struct Flight {
 struct Track {
   uint32_t source = kNone;
   uint32_t client = kNone;
-  uint64_t start = 0;        // the first offset that was meant for the client, as far as is known
+  // The first offset that was meant for the client; none: there was no numbered one yet, or nobody
+  // knows any more.
+  std::optional<uint64_t> start;
   PendingWindow numbered;    // flights by offset
   PendingWindow unnumbered;  // flights by event
 };
@@ -107,7 +109,7 @@ class DeliveryBook {
   // kNone: there is none.
   uint32_t FindClient(std::string_view name) const;
   uint32_t FindTrack(uint32_t source, uint32_t client) const;
-  uint32_t AddTrack(uint32_t source, uint32_t client, uint64_t start);
+  uint32_t AddTrack(uint32_t source, uint32_t client, std::optional<uint64_t> start);
 
   Source& source(uint32_t index) { return sources_[index]; }
   Track& track(uint32_t index) { return tracks_[index]; }

@@ -24,8 +24,7 @@ DispatcherCore::DispatcherCore(Engine& engine, Rng& rng, const DispatcherOptions
       host_(host),
       clock_(options.clock != nullptr ? *options.clock : RealClock()),
       rng_(rng),
-      wheel_(engine.EngineNow()),
-      answers_(options.remembered_answers) {}
+      wheel_(engine.EngineNow()) {}
 
 DispatcherCore::~DispatcherCore() {
   (void)engine_.Flush();  // what waits for it is told either way
@@ -69,10 +68,9 @@ Status DispatcherCore::Recover() {
     MutexLock lock(mu_);
     if (ready_) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<Found> pending, ReadPending());
-    for (const StoredOffset& stored : engine_.offsets().ReadAll()) {
-      const uint32_t source =
-          book_.SourceOf({stored.key.topic, stored.position.incarnation, stored.key.partition});
-      book_.AddTrack(source, book_.ClientOf(stored.key.client), /*start=*/0);
+    ASSIGN_OR_RETURN(const std::vector<Begun> begun, ReadBegun());
+    for (const auto& [source, client, start] : begun) {
+      book_.AddTrack(book_.SourceOf(source), book_.ClientOf(client), start);
     }
     std::vector<Slot> ledgered;
     for (const Found& found : pending) {
@@ -86,6 +84,22 @@ Status DispatcherCore::Recover() {
   }
   Run(effects);
   return absl::OkStatus();
+}
+
+// Where a client's start is not known, because somebody else wrote its offset, that is taken: what
+// was finished below it may never have been meant for the client.
+StatusOr<std::vector<DispatcherCore::Begun>> DispatcherCore::ReadBegun() {
+  std::vector<Begun> begun;
+  for (const StoredOffset& stored : engine_.offsets().ReadAll()) {
+    const auto& [topic, client, partition] = stored.key;
+    const StatusOr<OffsetPosition> start = engine_.offsets().ReadStart(stored.key);
+    if (!start.ok() && start.status().code() != StatusCode::kNotFound) return start.status();
+    const bool known = start.ok() && start->incarnation == stored.position.incarnation;
+    begun.push_back({.source = {topic, stored.position.incarnation, partition},
+                     .client = client,
+                     .start = known ? start->next : stored.position.next});
+  }
+  return begun;
 }
 
 StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
@@ -125,7 +139,7 @@ Slot DispatcherCore::TakeOver(const Delivery& delivery) {
   const uint32_t source = book_.SourceOf(SourceOf(delivery));
   const uint32_t client = book_.ClientOf(delivery.client);
   uint32_t track = book_.FindTrack(source, client);
-  if (track == kNone) track = book_.AddTrack(source, client, /*start=*/0);
+  if (track == kNone) track = book_.AddTrack(source, client, /*start=*/std::nullopt);
   const Slot slot = book_.Add(delivery.id, track, delivery.offset);
   Flight& flight = book_.flight(slot);
   flight.attempt = delivery.attempt;
@@ -211,13 +225,15 @@ DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
                                               const std::string& client) {
   const uint32_t known = book_.FindClient(client);
   const uint32_t track = known == kNone ? kNone : book_.FindTrack(source, known);
-  if (track == kNone || offset < book_.track(track).start) {
-    return {.outcome = DeliverOutcome::kOutOfRange, .id = {}};
+  if (track == kNone) return {.outcome = DeliverOutcome::kOutOfRange, .id = {}};
+  if (const Slot slot = book_.FindAt(track, offset); slot != kNone) {
+    return {.outcome = DeliverOutcome::kAlreadyInFlight,
+            .id = std::string(book_.flight(slot).id.view())};
   }
-  const Slot slot = book_.FindAt(track, offset);
-  if (slot == kNone) return {.outcome = DeliverOutcome::kAlreadyAcknowledged, .id = {}};
-  return {.outcome = DeliverOutcome::kAlreadyInFlight,
-          .id = std::string(book_.flight(slot).id.view())};
+  const std::optional<uint64_t> start = book_.track(track).start;
+  const bool meant = start.has_value() && offset >= *start;
+  return {.outcome = meant ? DeliverOutcome::kAlreadyAcknowledged : DeliverOutcome::kOutOfRange,
+          .id = {}};
 }
 
 StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEvent& event,
@@ -231,6 +247,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
   struct Put {
     Delivery delivery;
     uint32_t client = kNone, track = kNone, channel = kNone;
+    bool starts = false;  // with it the client's way through the source begins
   };
   absl::InlinedVector<Put, 1> puts;
   for (const Target& target : targets) {
@@ -242,6 +259,8 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     }
     const uint32_t channel = book_.NextChannel(client);
     const bool pushed_now = channel != kNone;
+    const uint32_t track = book_.FindTrack(source, client);
+    const bool begun = track != kNone && book_.track(track).start.has_value();
     puts.push_back({.delivery = {.id = engine_.NewDeliveryId(),
                                  .epoch = target.epoch,
                                  .topic = event.source.topic,
@@ -255,16 +274,17 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
                                  .redriven_from = {},
                                  .event = event.event},
                     .client = client,
-                    .track = book_.FindTrack(source, client),
-                    .channel = channel});
+                    .track = track,
+                    .channel = channel,
+                    .starts = event.offset.has_value() && !begun});
   }
   const auto fill = [&](Transaction& change) {
-    for (const auto& [delivery, client, track, channel] : puts) {
+    for (const auto& [delivery, client, track, channel, starts] : puts) {
       change.PutDelivery(delivery);
-      if (event.offset.has_value() && track == kNone) {
-        change.WriteOffset({delivery.topic, delivery.client, delivery.partition},
-                           {*event.offset, delivery.incarnation});
-      }
+      if (!starts) continue;
+      const OffsetKey key{delivery.topic, delivery.client, delivery.partition};
+      change.WriteOffset(key, {*event.offset, delivery.incarnation});
+      change.WriteStart(key, {*event.offset, delivery.incarnation});
     }
     if (event.offset.has_value()) change.SourceSeen(event.source, *event.offset);
   };
@@ -280,8 +300,9 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
       event.offset.has_value() || targets.empty()
           ? 0
           : book_.AddUnnumbered(source, event.token, static_cast<uint32_t>(targets.size()));
-  for (auto& [delivery, client, track, channel] : puts) {
-    if (track == kNone) track = book_.AddTrack(source, client, event.offset.value_or(0));
+  for (auto& [delivery, client, track, channel, starts] : puts) {
+    if (track == kNone) track = book_.AddTrack(source, client, event.offset);
+    if (starts) book_.track(track).start = event.offset;
     const Slot slot = book_.Add(delivery.id, track, event.offset, unnumbered);
     Flight& flight = book_.flight(slot);
     flight.epoch = delivery.epoch;

@@ -20,7 +20,6 @@
 #include "holdfast/dispatcher.h"
 #include "journal/base/mutex.h"
 #include "journal/base/status.h"
-#include "runtime/answer_memory.h"
 #include "runtime/delivery_book.h"
 #include "runtime/timer_wheel.h"
 
@@ -82,6 +81,13 @@ class DispatcherCore {
     Delivery delivery;  // without its event
     bool ledgered = false;
   };
+  // Where a client's way through a source begins.
+  struct Begun {
+    SourceKey source;
+    std::string client;
+    uint64_t start = 0;
+  };
+  StatusOr<std::vector<Begun>> ReadBegun();
   StatusOr<bool> IsLedgered(const std::string& id);
   StatusOr<std::vector<Found>> ReadPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Slot TakeOver(const Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -124,12 +130,13 @@ class DispatcherCore {
     Slot slot = kNone;
     Reason reason = Reason::kAcked;
     Commit commit;
-    std::string key;  // of the acknowledgement; empty: its id
-    Done done;        // is told the outcome; may be null
+    Done done;  // is told the outcome; may be null
   };
   // Errors: it is not in flight, or with the dead letters already
   Status CheckEndable(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Status CheckOwner(const Acknowledgement& ack, Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AckAgain(const Acknowledgement& ack, Done done, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // One batch that ends it; `done` (or nobody) gets the outcome. If its end is on its way already,
   // that of the earlier one.
   void EndIt(Slot slot, const End& end, Done done, Effects& effects)
@@ -166,7 +173,6 @@ class DispatcherCore {
   Rng& rng_ ABSL_GUARDED_BY(mu_);
   DeliveryBook book_ ABSL_GUARDED_BY(mu_);
   TimerWheel wheel_ ABSL_GUARDED_BY(mu_);
-  AnswerMemory answers_ ABSL_GUARDED_BY(mu_);
   std::deque<Ending> endings_ ABSL_GUARDED_BY(mu_);  // in the order of the journal
   bool ends_awaited_ ABSL_GUARDED_BY(mu_) = false;   // FinishEnds() will come
   // Who else wants to know the outcome of an end.

@@ -18,14 +18,6 @@ std::string_view KeyOf(const Acknowledgement& ack) {
   return ack.idempotency_key.empty() ? ack.id : ack.idempotency_key;
 }
 
-// What a repeated acknowledgement must have in common with the first.
-std::string SignatureOf(uint64_t epoch, std::string_view client, std::string_view key) {
-  std::string signature = std::to_string(epoch) + ' ' + std::to_string(client.size()) + ' ';
-  signature += client;
-  signature += key;
-  return signature;
-}
-
 DeadLetter DeadLetterOf(const Delivery& delivery, const DeadLetterPlace& place,
                         std::string_view reason, absl::Time now) {
   return {.delivery_id = delivery.id,
@@ -73,19 +65,29 @@ void DispatcherCore::Ack(const Acknowledgement& ack, std::function<void(Status)>
   {
     MutexLock lock(mu_);
     const Slot slot = ready_ ? book_.Find(ack.id) : kNone;
-    Status answer = ready_ ? CheckOwner(ack, slot) : NotReady();
-    if (slot == kNone && ready_ &&
-        answers_.Knows(ack.id, SignatureOf(ack.epoch, ack.client, KeyOf(ack)))) {
-      answer = absl::OkStatus();
-    }
-    if (!answer.ok()) ++stats_.refused_acks;
-    if (!answer.ok() || slot == kNone) {
+    const Status answer = ready_ ? CheckOwner(ack, slot) : NotReady();
+    if (ready_ && slot == kNone) {
+      AckAgain(ack, std::move(done), effects);
+    } else if (!answer.ok()) {
+      ++stats_.refused_acks;
       effects.answers.push_back({std::move(done), answer});
     } else {
       EndIt(slot, {.reason = Reason::kAcked, .key = KeyOf(ack)}, std::move(done), effects);
     }
   }
   Run(effects);
+}
+
+// Nothing of this id is in flight: it ended before, by this acknowledgement or otherwise, or never
+// was. Either answer is told when what it rests on is durable.
+void DispatcherCore::AckAgain(const Acknowledgement& ack, Done done, Effects& effects) {
+  const Commit answered = engine_.deliveries().Answered({.id = ack.id,
+                                                         .reason = Reason::kAcked,
+                                                         .epoch = ack.epoch,
+                                                         .client = ack.client,
+                                                         .idempotency_key = KeyOf(ack)});
+  if (!answered.refused().ok()) ++stats_.refused_acks;
+  After(answered, std::move(done), effects);
 }
 
 void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> done) {
@@ -157,12 +159,8 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   book_.Detach(slot);
   if (flight.phase == Phase::kWaiting) --stats_.waiting;
   flight.phase = Phase::kEnding;
-  const std::string_view key = end.key.value_or(flight.id.view());
-  endings_.push_back({.slot = slot,
-                      .reason = end.reason,
-                      .commit = commit,
-                      .key = std::string(key != flight.id.view() ? key : ""),
-                      .done = std::move(done)});
+  endings_.push_back(
+      {.slot = slot, .reason = end.reason, .commit = commit, .done = std::move(done)});
   if (std::exchange(ends_awaited_, true)) return;
   ++outstanding_;
   effects.others.push_back(
@@ -208,9 +206,6 @@ void DispatcherCore::FinishEnd(Ending ending, const Status& durable, absl::Durat
         ++stats_.acked;
         ++client.acked;
         client.last_ack = now;
-        answers_.Remember(flight.id.view(),
-                          SignatureOf(flight.epoch, client.name,
-                                      ending.key.empty() ? flight.id.view() : ending.key));
         Audit("ack", flight);
         break;
       case Reason::kDeadLettered:

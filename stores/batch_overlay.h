@@ -23,7 +23,7 @@ struct PendingState {
 class BatchOverlay {
  public:
   // Of which kind a key is; the same bytes in two spaces are two keys.
-  enum class Space : uint8_t { kDelivery, kOffset, kSeen, kCursor, kDeadLetter };
+  enum class Space : uint8_t { kDelivery, kOffset, kStart, kSeen, kCursor, kDeadLetter };
 
   // Null: no record of the batch has touched the key yet.
   PendingState* Find(Space space, std::string_view key) {

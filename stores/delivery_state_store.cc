@@ -49,6 +49,30 @@ StatusOr<StoredDelivery> JournalDeliveryStateStore::Get(std::string_view id) {
   return stored;
 }
 
+StatusOr<StoredSchedule> JournalDeliveryStateStore::GetSchedule(std::string_view id) {
+  ASSIGN_OR_RETURN(const IndexState state, payloads_.ReadState(id));
+  return StoredSchedule{.epoch = state.epoch,
+                        .attempt = state.attempt,
+                        .due = DurationFromNanos(state.due_ns),
+                        .lsn = state.state_lsn.value(),
+                        .durable = writer_->sink().Reached(state.state_lsn.value())};
+}
+
+Commit JournalDeliveryStateStore::Answered(const Removal& ack) {
+  const uint64_t hash =
+      AnswerHash(ack.id, ack.epoch, ack.client, ack.idempotency_key.value_or(std::string_view()));
+  Lsn removal, newest_removal;
+  {
+    MutexLock lock(payloads_.sequencer());
+    if (ack.reason == Reason::kAcked && ack.idempotency_key.has_value()) {
+      removal = answers_.Find(hash);
+    }
+    newest_removal = payloads_.newest_removal();
+  }
+  if (removal) return writer_->Resting(removal, absl::OkStatus());
+  return writer_->Resting(newest_removal, NotFound("no such acknowledgement is remembered"));
+}
+
 Status JournalDeliveryStateStore::Iterate(const std::function<bool(const StoredDelivery&)>& visit) {
   StoredDelivery stored;
   return payloads_.ForEach([&](const StoredPayload& payload) -> StatusOr<bool> {
@@ -111,7 +135,7 @@ void JournalDeliveryStateStore::Apply(const RawRecord& record, Lsn lsn, const Re
     case RecordType::kDeliveryReschedule:
       return Apply(FieldsOf<DeliveryReschedule>(record), lsn);
     case RecordType::kDeliveryRemove:
-      return Apply(FieldsOf<DeliveryRemove>(record), lsn);
+      return Apply(FieldsOf<DeliveryRemove>(record), lsn, ref);
     default:
       CHECK(false);  // Routed to the wrong store.
   }
@@ -147,8 +171,9 @@ void JournalDeliveryStateStore::Apply(const DeliveryReschedule& record, Lsn lsn)
   index.Set(slot, state);
 }
 
-void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn) {
+void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn, const RecordRef& ref) {
   payloads_.sequencer().AssertHeld();
+  answers_.ApplyRemoval(record, lsn, ref);
   payloads_.NoteRemoval(lsn);
   HashIndex& index = payloads_.index();
   const HashIndex::Slot slot = index.Find(record.id);
@@ -156,9 +181,12 @@ void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn) {
 }
 
 // A delivery rests on its put, and the newest reschedule: both become one put. In the oldest
-// segment a reschedule never stands alone: its put is older still.
+// segment a reschedule never stands alone: its put is older still. Of a removal nothing is left but
+// what its acknowledgement was answered.
 bool JournalDeliveryStateStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const {
-  if (static_cast<RecordType>(record.header.type) != RecordType::kDeliveryPut) return false;
+  const auto type = static_cast<RecordType>(record.header.type);
+  if (type == RecordType::kDeliveryRemove) return answers_.RestateRemoval(lsn, draft);
+  if (type != RecordType::kDeliveryPut) return false;
   auto put = FieldsOf<DeliveryPut>(record);
   const std::optional<IndexState> state = payloads_.StateOf(put.id, lsn);
   if (!state.has_value()) return false;
@@ -213,7 +241,7 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
     case RecordType::kDeliveryPut:
       if (context.put_must_be_new && live) {
         return Judgement::Refuse(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn,
-                               AlreadyExists("a delivery of this id is in flight"));
+                                 AlreadyExists("a delivery of this id is in flight"));
       }
       put_judged_ = true;
       if (index.full()) {

@@ -8,6 +8,7 @@
 #include "holdfast/delivery_state_store.h"
 #include "holdfast/engine.h"
 #include "journal/state_machine.h"
+#include "stores/answer_memory.h"
 #include "stores/payload_index.h"
 #include "stores/record_judge.h"
 #include "stores/store_writer.h"
@@ -19,10 +20,10 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
                                         public StateMachine,
                                         public RecordJudge {
  public:
-  // `sequencer` and `live` are borrowed and outlive the store. `seed` is of the index.
-  JournalDeliveryStateStore(Mutex& sequencer, LiveBytes& live, uint64_t seed,
+  // `sequencer`, `live` and `answers` are borrowed and outlive the store. `seed` is of the index.
+  JournalDeliveryStateStore(Mutex& sequencer, LiveBytes& live, AnswerMemory& answers, uint64_t seed,
                             const ValueCache::Options& cache)
-      : payloads_(sequencer, live, seed, cache) {}
+      : answers_(answers), payloads_(sequencer, live, seed, cache) {}
 
   static constexpr RecordType kTypes[] = {RecordType::kDeliveryPut, RecordType::kDeliveryReschedule,
                                           RecordType::kDeliveryRemove};
@@ -33,6 +34,8 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   Commit Update(const Reschedule& reschedule) override;
   Commit Remove(const Removal& removal) override;
   absl::StatusOr<StoredDelivery> Get(std::string_view id) override;
+  absl::StatusOr<StoredSchedule> GetSchedule(std::string_view id) override;
+  Commit Answered(const Removal& acknowledgement) override;
   absl::Status Iterate(const std::function<bool(const StoredDelivery&)>& visit) override;
   uint64_t Count() override;
   absl::Status Flush() override;
@@ -58,11 +61,12 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   };
   void Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref, uint32_t record_bytes);
   void Apply(const DeliveryReschedule& record, Lsn lsn);
-  void Apply(const DeliveryRemove& record, Lsn lsn);
+  void Apply(const DeliveryRemove& record, Lsn lsn, const RecordRef& ref);
   // `into` may hold another one: its memory is used again.
   Status Fill(const StoredPayload& payload, StoredDelivery& into) const;
 
   StoreWriter* writer_ = nullptr;  // null: recovery
+  AnswerMemory& answers_;
   PayloadIndex payloads_;
   Lsn newest_ ABSL_GUARDED_BY(payloads_.sequencer());  // record of this store
   // Of the batch being appended. Only of one that was judged: what a replay or a compaction applies

@@ -250,7 +250,7 @@ EngineStats JournalEngine::stats() {
     stats.live_records = stores_.live().total().records;
     stats.live_bytes = stores_.live().total().bytes;
   }
-  stores_.deliveries().AddTo(stats);
+  stores_.AddTo(stats);
   return stats;
 }
 

@@ -14,6 +14,7 @@ constexpr double kSpaceRatioMin = 1.5;
 constexpr double kSpaceRatioMax = 100;
 // A record that is stated again may take a few bytes more than it did: its numbers have grown.
 constexpr uint64_t kRestateRoom = 64;
+constexpr uint64_t kAnswersMax = 10'000'000;
 constexpr absl::Duration kLockWaitMax = absl::Hours(1);
 
 Status CheckDuration(std::string_view option, absl::Duration value, absl::Duration max) {
@@ -40,6 +41,10 @@ Status CheckEngineOptions(const EngineOptions& options) {
   if (options.event_bytes_max > kEventBytesMax) {
     return Invalid("event_bytes_max: {} is out of range, 0 .. {}", options.event_bytes_max,
                    kEventBytesMax);
+  }
+  if (options.remembered_answers > kAnswersMax) {
+    return Invalid("remembered_answers: {} is out of range, 0 .. {}", options.remembered_answers,
+                   kAnswersMax);
   }
   if (!(options.space_ratio >= kSpaceRatioMin && options.space_ratio <= kSpaceRatioMax)) {
     return Invalid("space_ratio: {} is out of range, {} .. {}", options.space_ratio, kSpaceRatioMin,

@@ -18,9 +18,11 @@ MvccMetaOptions MetaOptions(const EngineOptions& options) {
 }  // namespace
 
 LocalStores::LocalStores(Mutex& sequencer, Rng& rng, const EngineOptions& options)
-    : offsets_(sequencer, live_),
+    : sequencer_(sequencer),
+      answers_(sequencer, live_, options.remembered_answers),
+      offsets_(sequencer, live_),
       deliveries_(
-          sequencer, live_, rng.Next(),
+          sequencer, live_, answers_, rng.Next(),
           {.entries_max = options.value_cache_entries, .bytes_max = options.value_cache_bytes}),
       dead_letters_(sequencer, live_, rng.Next()),
       meta_(sequencer, live_, options.clock != nullptr ? *options.clock : RealClock(), rng.Next(),
@@ -31,6 +33,7 @@ LocalStores::LocalStores(Mutex& sequencer, Rng& rng, const EngineOptions& option
   route(offsets_);
   route(deliveries_);
   route(dead_letters_);
+  route(answers_);
   route(meta_);
 }
 
@@ -60,6 +63,12 @@ void LocalStores::AddTo(RecoveryReport& report) {
   report.deliveries = deliveries_.Count();
   report.offsets = offsets_.Count();
   report.dead_letters = dead_letters_.Count();
+}
+
+void LocalStores::AddTo(EngineStats& stats) {
+  deliveries_.AddTo(stats);
+  MutexLock lock(sequencer_);
+  stats.remembered_answers = answers_.size();
 }
 
 }  // namespace holdfast

@@ -10,6 +10,7 @@
 #include "journal/record_sink.h"
 #include "journal/state_machine.h"
 #include "meta/journal_meta.h"
+#include "stores/answer_memory.h"
 #include "stores/dead_letter_store.h"
 #include "stores/delivery_state_store.h"
 #include "stores/fork_guard.h"
@@ -46,9 +47,12 @@ class LocalStores {
 
   // Fills in what is kept now.
   void AddTo(RecoveryReport& report);
+  void AddTo(EngineStats& stats);
 
  private:
+  Mutex& sequencer_;
   LiveBytes live_;  // guarded by the sequencer
+  AnswerMemory answers_;
   JournalOffsetStore offsets_;
   JournalDeliveryStateStore deliveries_;
   JournalDeadLetterStore dead_letters_;

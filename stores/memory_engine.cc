@@ -15,7 +15,7 @@ namespace {
 class MemoryEngine final : public Engine {
  public:
   explicit MemoryEngine(const EngineOptions& options)
-      : state_(LimitsOf(options)),
+      : state_(LimitsOf(options), options.remembered_answers),
         offsets_(state_),
         deliveries_(state_),
         dead_letters_(state_),
@@ -66,6 +66,7 @@ class MemoryEngine final : public Engine {
     stats.io_backend = "memory";
     stats.durability = durability_;
     MutexLock lock(state_.mu);
+    stats.remembered_answers = state_.answers.size();
     stats.appended_lsn = stats.written_lsn = stats.synced_lsn = state_.lsn;
     return stats;
   }

@@ -35,6 +35,11 @@ void VisitEach(MemoryState& state, Map MemoryState::* map, const Visit& visit) {
   }
 }
 
+std::optional<uint64_t> AnswerOf(const Removal& removal) {
+  if (removal.reason != Reason::kAcked || !removal.idempotency_key) return std::nullopt;
+  return AnswerHash(removal.id, removal.epoch, removal.client, *removal.idempotency_key);
+}
+
 }  // namespace
 
 bool MemoryState::Put(Delivery delivery) {
@@ -58,11 +63,15 @@ bool MemoryState::Update(const Reschedule& reschedule) {
   return true;
 }
 
-bool MemoryState::Remove(std::string_view id) {
+bool MemoryState::Remove(std::string_view id, std::optional<uint64_t> answer) {
   const auto found = deliveries.find(id);
   if (found == deliveries.end()) return false;
   deliveries.erase(found);
   ++lsn;
+  if (answer) {
+    // Which one is forgotten for it does not matter: nothing rests on that.
+    (void)answers.Add({.lsn = Lsn(lsn), .hash = *answer, .basis = Lsn(lsn)});  // forgotten
+  }
   return true;
 }
 
@@ -79,10 +88,17 @@ bool MemoryState::Advance(const OffsetKey& key, OffsetPosition position) {
   return true;
 }
 
+bool MemoryState::Start(const OffsetKey& key, OffsetPosition start) {
+  const auto [found, inserted] = starts.try_emplace(PositionKey(ViewOf(key)), start);
+  if (!inserted && start.incarnation <= found->second.incarnation) return false;
+  found->second = start;
+  ++lsn;
+  return true;
+}
+
 bool MemoryState::Forget(const OffsetKey& key) {
-  const auto found = offsets.find(ViewOf(key));
-  if (found == offsets.end()) return false;
-  offsets.erase(found);
+  const size_t forgotten = offsets.erase(ViewOf(key)) + starts.erase(ViewOf(key));
+  if (forgotten == 0) return false;
   ++lsn;
   return true;
 }
@@ -166,10 +182,13 @@ Status MemoryTransaction::JudgeUpdates() const {
 bool MemoryTransaction::Make(Change& change) {
   if (auto* put = std::get_if<Delivery>(&change)) return state_->Put(std::move(*put));
   if (auto* update = std::get_if<Update>(&change)) return state_->Update(update->view());
-  if (auto* remove = std::get_if<Remove>(&change)) return state_->Remove(remove->id);
+  if (auto* remove = std::get_if<Remove>(&change)) {
+    return state_->Remove(remove->id, remove->answer);
+  }
   if (auto* advance = std::get_if<Advance>(&change)) {
     return state_->Advance(advance->key, advance->position);
   }
+  if (auto* start = std::get_if<Start>(&change)) return state_->Start(start->key, start->start);
   if (auto* forget = std::get_if<Forget>(&change)) return state_->Forget(forget->key);
   if (auto* seen = std::get_if<Seen>(&change)) return state_->Seen(seen->key, seen->through);
   if (auto* cursor = std::get_if<Cursor>(&change)) {
@@ -197,12 +216,17 @@ void MemoryTransaction::UpdateDelivery(const Reschedule& reschedule) {
       Update{std::string(reschedule.id), reschedule.epoch, reschedule.attempt, reschedule.due});
 }
 void MemoryTransaction::RemoveDelivery(const Removal& removal) {
-  Add(CheckRemoval(removal), Remove{std::string(removal.id)});
+  Add(CheckRemoval(removal), Remove{std::string(removal.id), AnswerOf(removal)});
 }
 void MemoryTransaction::WriteOffset(const OffsetKey& key, OffsetPosition position) {
   Status checked = CheckOffsetKey(key);
   if (checked.ok()) checked = CheckOffset("next", position.next);
   Add(checked, Advance{key, position});
+}
+void MemoryTransaction::WriteStart(const OffsetKey& key, OffsetPosition start) {
+  Status checked = CheckOffsetKey(key);
+  if (checked.ok()) checked = CheckOffset("start", start.next);
+  Add(checked, Start{key, start});
 }
 void MemoryTransaction::ForgetOffset(const OffsetKey& key) {
   Add(CheckOffsetKey(key), Forget{key});
@@ -229,6 +253,13 @@ StatusOr<StoredOffset> MemoryOffsetStore::Read(const OffsetKey& key) {
   const auto found = state_.offsets.find(ViewOf(key));
   if (found != state_.offsets.end()) return found->second;
   return NotFound("no offset was ever written for this topic, client and partition");
+}
+
+StatusOr<OffsetPosition> MemoryOffsetStore::ReadStart(const OffsetKey& key) {
+  MutexLock lock(state_.mu);
+  const auto found = state_.starts.find(ViewOf(key));
+  if (found != state_.starts.end()) return found->second;
+  return NotFound("no start was written for this topic, client and partition");
 }
 
 Commit MemoryOffsetStore::Write(const OffsetKey& key, OffsetPosition position) {
@@ -310,7 +341,7 @@ Commit MemoryDeliveryStateStore::Remove(const Removal& removal) {
   if (Status checked = CheckRemoval(removal); !checked.ok()) return Commit(std::move(checked));
   MutexLock lock(state_.mu);
   if (state_.closed) return Closed();
-  return state_.Done(state_.Remove(removal.id));
+  return state_.Done(state_.Remove(removal.id, AnswerOf(removal)));
 }
 
 StatusOr<StoredDelivery> MemoryDeliveryStateStore::Get(std::string_view id) {
@@ -318,6 +349,25 @@ StatusOr<StoredDelivery> MemoryDeliveryStateStore::Get(std::string_view id) {
   const auto found = state_.deliveries.find(id);
   if (found == state_.deliveries.end()) return NoDelivery();
   return found->second;
+}
+
+StatusOr<StoredSchedule> MemoryDeliveryStateStore::GetSchedule(std::string_view id) {
+  MutexLock lock(state_.mu);
+  const auto found = state_.deliveries.find(id);
+  if (found == state_.deliveries.end()) return NoDelivery();
+  const Delivery& delivery = found->second.delivery;
+  return StoredSchedule{.epoch = delivery.epoch,
+                        .attempt = delivery.attempt,
+                        .due = delivery.due,
+                        .lsn = found->second.lsn,
+                        .durable = true};
+}
+
+Commit MemoryDeliveryStateStore::Answered(const Removal& acknowledgement) {
+  const std::optional<uint64_t> answer = AnswerOf(acknowledgement);
+  MutexLock lock(state_.mu);
+  if (answer && state_.answers.FindHash(*answer)) return state_.Done(false);
+  return Commit(NotFound("no such acknowledgement is remembered"));
 }
 
 Status MemoryDeliveryStateStore::Iterate(const std::function<bool(const StoredDelivery&)>& visit) {

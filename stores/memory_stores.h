@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,6 +11,7 @@
 #include "holdfast/transaction.h"
 #include "journal/base/mutex.h"
 #include "journal/base/status.h"
+#include "stores/answer_window.h"
 #include "stores/key_maps.h"
 #include "stores/store_limits.h"
 
@@ -17,13 +19,17 @@ namespace holdfast {
 
 // What the three share. Every change has a number, as in the journal, and is confirmed at once.
 struct MemoryState {
-  explicit MemoryState(const StoreLimits& store_limits) : limits(store_limits) {}
+  MemoryState(const StoreLimits& store_limits, uint64_t answers_max)
+      : limits(store_limits), answers(answers_max) {}
 
   // One change each; true if something changed.
   bool Put(Delivery delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   bool Update(const Reschedule& reschedule) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
-  bool Remove(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // `answer`: of the acknowledgement that is to be remembered, if it is one.
+  bool Remove(std::string_view id, std::optional<uint64_t> answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   bool Advance(const OffsetKey& key, OffsetPosition position) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  bool Start(const OffsetKey& key, OffsetPosition start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   bool Forget(const OffsetKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   bool Seen(const SourceKey& key, uint64_t through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   bool Cursor(const SourceKey& key, uint64_t cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
@@ -39,7 +45,9 @@ struct MemoryState {
   bool closed ABSL_GUARDED_BY(mu) = false;  // changes are refused
   uint64_t lsn ABSL_GUARDED_BY(mu) = 0;
   NameMap<StoredDelivery> deliveries ABSL_GUARDED_BY(mu);
+  AnswerWindow answers ABSL_GUARDED_BY(mu);
   PositionMap<StoredOffset> offsets ABSL_GUARDED_BY(mu);
+  PositionMap<OffsetPosition> starts ABSL_GUARDED_BY(mu);
   PositionMap<SourceProgress> sources ABSL_GUARDED_BY(mu);
   NameMap<StoredDeadLetter> dead_letters ABSL_GUARDED_BY(mu);
 };
@@ -56,6 +64,7 @@ class MemoryTransaction final : public Transaction {
   void UpdateDelivery(const Reschedule& reschedule) override;
   void RemoveDelivery(const Removal& removal) override;
   void WriteOffset(const OffsetKey& key, OffsetPosition position) override;
+  void WriteStart(const OffsetKey& key, OffsetPosition start) override;
   void ForgetOffset(const OffsetKey& key) override;
   void SourceSeen(const SourceKey& key, uint64_t through) override;
   void SourceCursor(const SourceKey& key, uint64_t cursor) override;
@@ -72,10 +81,15 @@ class MemoryTransaction final : public Transaction {
   };
   struct Remove {
     std::string id;
+    std::optional<uint64_t> answer;
   };
   struct Advance {
     OffsetKey key;
     OffsetPosition position;
+  };
+  struct Start {
+    OffsetKey key;
+    OffsetPosition start;
   };
   struct Forget {
     OffsetKey key;
@@ -91,8 +105,8 @@ class MemoryTransaction final : public Transaction {
   struct Purge {
     std::string id;
   };
-  using Change =
-      std::variant<Delivery, Update, Remove, Advance, Forget, Seen, Cursor, DeadLetter, Purge>;
+  using Change = std::variant<Delivery, Update, Remove, Advance, Start, Forget, Seen, Cursor,
+                              DeadLetter, Purge>;
 
   void Add(const Status& checked, Change change);
   // An update of a delivery that is not live when its turn comes is refused; nothing else is.
@@ -110,6 +124,7 @@ class MemoryOffsetStore final : public OffsetStore {
   explicit MemoryOffsetStore(MemoryState& state) : state_(state) {}
   absl::StatusOr<StoredOffset> Read(const OffsetKey& key) override;
   Commit Write(const OffsetKey& key, OffsetPosition position) override;
+  absl::StatusOr<OffsetPosition> ReadStart(const OffsetKey& key) override;
   Commit Forget(const OffsetKey& key) override;
   std::vector<StoredOffset> ReadTopic(std::string_view topic) override;
   std::vector<StoredOffset> ReadAll() override;
@@ -130,6 +145,8 @@ class MemoryDeliveryStateStore final : public DeliveryStateStore {
   Commit Update(const Reschedule& reschedule) override;
   Commit Remove(const Removal& removal) override;
   absl::StatusOr<StoredDelivery> Get(std::string_view id) override;
+  absl::StatusOr<StoredSchedule> GetSchedule(std::string_view id) override;
+  Commit Answered(const Removal& acknowledgement) override;
   absl::Status Iterate(const std::function<bool(const StoredDelivery&)>& visit) override;
   uint64_t Count() override;
   absl::Status Flush() override { return absl::OkStatus(); }

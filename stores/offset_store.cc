@@ -10,6 +10,7 @@ namespace holdfast {
 namespace {
 
 constexpr auto kOffset = BatchOverlay::Space::kOffset;
+constexpr auto kStart = BatchOverlay::Space::kStart;
 
 // Slots that one call of WriteSnapshot looks at: free ones cost time too, and the sequencer waits.
 constexpr uint64_t kSlotsVisitedMax = 16'384;
@@ -17,6 +18,7 @@ constexpr uint64_t kSlotsVisitedMax = 16'384;
 // Kinds of entries of a checkpoint (FORMAT.md §8).
 constexpr uint64_t kPositionEntry = 1;
 constexpr uint64_t kSourceEntry = 2;
+constexpr uint64_t kStartEntry = 3;
 
 // The bytes that name a key at the front of `record`: what `in` has read of its fields so far.
 // Fields have one encoding each, so equal keys have equal bytes.
@@ -60,6 +62,19 @@ StatusOr<StoredOffset> JournalOffsetStore::Read(const OffsetKey& key) {
                       .position = {position.next, position.incarnation},
                       .lsn = position.lsn.value(),
                       .durable = Durable(position.lsn)};
+}
+
+StatusOr<OffsetPosition> JournalOffsetStore::ReadStart(const OffsetKey& key) {
+  Position start;
+  Lsn forgotten;
+  {
+    MutexLock lock(sequencer_);
+    if (const Start* found = starts_.Find(ViewOf(key)); found != nullptr) start = *found;
+    forgotten = newest_forget_;
+  }
+  if (Hidden(start.lsn ? start.lsn : forgotten)) return Unconfirmed();
+  if (!start.lsn) return NotFound("no start was written for this topic, client and partition");
+  return OffsetPosition(start.next, start.incarnation);
 }
 
 std::vector<StoredOffset> JournalOffsetStore::ReadTopic(std::string_view topic) {
@@ -146,6 +161,8 @@ void JournalOffsetStore::Apply(const RawRecord& record, Lsn lsn, const RecordRef
       return Apply(FieldsOf<SourceSeen>(record), basis);
     case RecordType::kSourceCursor:
       return Apply(FieldsOf<SourceCursor>(record), basis);
+    case RecordType::kOffsetStart:
+      return Apply(FieldsOf<OffsetStart>(record), basis);
     default:
       CHECK(false);  // Routed to the wrong store.
   }
@@ -164,10 +181,24 @@ void JournalOffsetStore::Apply(const OffsetForget& record, Lsn lsn) {
   sequencer_.AssertHeld();
   newest_forget_ = std::max(newest_forget_, lsn);
   const PositionKeyView key{record.topic, record.client, record.partition};
-  const Position* position = offsets_.Find(key);
-  if (position == nullptr || lsn <= position->lsn) return;
-  Release(*position);
-  offsets_.Erase(key);
+  const auto forget = [&](auto& entries) {
+    sequencer_.AssertHeld();
+    const Position* const entry = entries.Find(key);
+    if (entry == nullptr || lsn <= entry->lsn) return;
+    Release(*entry);
+    entries.Erase(key);
+  };
+  forget(offsets_);
+  forget(starts_);
+}
+
+void JournalOffsetStore::Apply(const OffsetStart& record, const Basis& basis) {
+  sequencer_.AssertHeld();
+  Start& start = starts_.FindOrInsert({record.topic, record.client, record.partition});
+  if (basis.lsn <= start.lsn) return;
+  start.incarnation = record.incarnation;
+  start.next = record.start;
+  Rest(start, basis);
 }
 
 void JournalOffsetStore::Apply(const SourceSeen& record, const Basis& basis) {
@@ -206,6 +237,13 @@ bool JournalOffsetStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& d
       draft.Add(cursor);
       return true;
     }
+    case RecordType::kOffsetStart: {
+      const auto start = FieldsOf<OffsetStart>(record);
+      const Start* found = starts_.Find({start.topic, start.client, start.partition});
+      if (found == nullptr || found->lsn != lsn) return false;
+      draft.Add(start);
+      return true;
+    }
     default:
       return false;  // a forget leaves nothing to state
   }
@@ -213,15 +251,15 @@ bool JournalOffsetStore::Restate(const RawRecord& record, Lsn lsn, BatchDraft& d
 
 uint64_t JournalOffsetStore::SnapshotEntries() const {
   sequencer_.AssertHeld();
-  return offsets_.size() + sources_.size();
+  return offsets_.size() + sources_.size() + starts_.size();
 }
 
-// The cursor counts the slots of both maps, those of offsets first: each map's as it was when its
+// The cursor counts the slots of the three maps, one after the other: each map's as it was when its
 // turn came, because slots that come later may be left to replay.
-bool JournalOffsetStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max,
-                                       std::string& out) const {
+bool JournalOffsetStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
   sequencer_.AssertHeld();
   constexpr uint64_t kSources = uint64_t{1} << 32;
+  constexpr uint64_t kStarts = uint64_t{2} << 32;
   const size_t full = out.size() + bytes_max;
   const auto write = [&](const auto& entries, uint64_t first) {
     const uint64_t end = std::min<uint64_t>(entries.size(), cursor - first + kSlotsVisitedMax);
@@ -235,18 +273,31 @@ bool JournalOffsetStore::WriteSnapshot(uint64_t& cursor, size_t bytes_max,
     if (write(offsets_.entries(), 0)) return true;
     cursor = kSources;
   }
-  return write(sources_.entries(), kSources);
+  if (cursor < kStarts) {
+    if (write(sources_.entries(), kSources)) return true;
+    cursor = kStarts;
+  }
+  return write(starts_.entries(), kStarts);
 }
 
 void JournalOffsetStore::Encode(const PositionKey& key, const Position& position,
                                 std::string& out) {
+  Encode(kPositionEntry, key, position, out);
+}
+
+void JournalOffsetStore::Encode(const PositionKey& key, const Start& start, std::string& out) {
+  Encode(kStartEntry, key, start, out);
+}
+
+void JournalOffsetStore::Encode(uint64_t kind, const PositionKey& key, const Position& position,
+                                std::string& out) {
   Encoder encode(out);
-  encode.Varint(kPositionEntry);
+  encode.Varint(kind);
   encode.Bytes(key.topic);
   encode.Bytes(key.client);
-  for (const uint64_t number : {key.partition, position.incarnation, position.next,
-                                position.lsn.value(), uint64_t{position.segment},
-                                uint64_t{position.bytes}}) {
+  for (const uint64_t number :
+       {key.partition, position.incarnation, position.next, position.lsn.value(),
+        uint64_t{position.segment}, uint64_t{position.bytes}}) {
     encode.Varint(number);
   }
 }
@@ -272,15 +323,17 @@ Status JournalOffsetStore::LoadSnapshot(ByteView entries, uint64_t expected) {
   Decoder in(entries);
   while (in.remaining() > 0) {
     const uint64_t kind = in.Varint();
-    const bool loaded = kind == kPositionEntry ? LoadPosition(in)
+    const bool loaded = kind == kPositionEntry ? LoadPosition(in, offsets_)
                         : kind == kSourceEntry ? LoadSource(in)
+                        : kind == kStartEntry  ? LoadPosition(in, starts_)
                                                : false;
     if (!loaded) return DataLoss("an entry of the offsets does not decode");
   }
   return absl::OkStatus();
 }
 
-bool JournalOffsetStore::LoadPosition(Decoder& in) {
+template <typename Entry>
+bool JournalOffsetStore::LoadPosition(Decoder& in, SlotMap<Entry>& entries) {
   PositionKeyView key;
   key.topic = in.Bytes();
   key.client = in.Bytes();
@@ -290,7 +343,7 @@ bool JournalOffsetStore::LoadPosition(Decoder& in) {
   const std::optional<Basis> basis = TakeBasis(in, Lsn(in.Varint()));
   if (!basis.has_value()) return false;
   newest_ = std::max(newest_, basis->lsn);
-  Position& position = offsets_.FindOrInsert(key);
+  Position& position = entries.FindOrInsert(key);
   if (basis->lsn <= position.lsn) return true;  // it moved to another slot meanwhile
   position.incarnation = incarnation;
   position.next = next;
@@ -322,9 +375,8 @@ std::optional<JournalOffsetStore::Basis> JournalOffsetStore::TakeBasis(Decoder& 
   const uint64_t bytes = in.Varint();
   constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
   if (!in.ok() || !lsn || segment == 0 || segment > kU32Max || bytes > kU32Max) return std::nullopt;
-  return Basis{.lsn = lsn,
-               .segment = static_cast<uint32_t>(segment),
-               .bytes = static_cast<uint32_t>(bytes)};
+  return Basis{
+      .lsn = lsn, .segment = static_cast<uint32_t>(segment), .bytes = static_cast<uint32_t>(bytes)};
 }
 
 void JournalOffsetStore::Reset() {
@@ -334,8 +386,10 @@ void JournalOffsetStore::Reset() {
     Release(source.seen);
     Release(source.cursor);
   }
+  for (const auto& [key, start, live] : starts_.entries()) Release(start);
   offsets_.Clear();
   sources_.Clear();
+  starts_.Clear();
   newest_ = newest_forget_ = Lsn();
 }
 
@@ -362,6 +416,8 @@ Judgement JournalOffsetStore::Judge(const RawRecord& record, const JudgeContext&
       return JudgeAdvance(record, context);
     case RecordType::kOffsetForget:
       return JudgeForget(record, context);
+    case RecordType::kOffsetStart:
+      return JudgeStart(record, context);
     default:
       return JudgeSource(record, context);
   }
@@ -402,10 +458,36 @@ Judgement JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeCo
   key.partition = in.Varint();
   const std::string_view bytes = KeyBytes(record, in);
 
-  const auto pending = context.alone ? nullptr : context.overlay.Find(kOffset, bytes);
-  const bool live = pending != nullptr ? pending->live : offsets_.Find(key) != nullptr;
-  if (!live) return Judgement::Drop(pending != nullptr ? Lsn() : newest_forget_);
-  if (!context.alone) context.overlay.Set(kOffset, bytes, {.live = false});
+  const auto position = context.alone ? nullptr : context.overlay.Find(kOffset, bytes);
+  const auto start = context.alone ? nullptr : context.overlay.Find(kStart, bytes);
+  const bool live = (position != nullptr ? position->live : offsets_.Find(key) != nullptr) ||
+                    (start != nullptr ? start->live : starts_.Find(key) != nullptr);
+  if (!live) {
+    return Judgement::Drop(position != nullptr && start != nullptr ? Lsn() : newest_forget_);
+  }
+  if (!context.alone) {
+    context.overlay.Set(kOffset, bytes, {.live = false});
+    context.overlay.Set(kStart, bytes, {.live = false});
+  }
+  return Judgement::Admit();
+}
+
+Judgement JournalOffsetStore::JudgeStart(const RawRecord& record, const JudgeContext& context) {
+  Decoder in(record.fields);
+  PositionKeyView key;
+  key.topic = in.Bytes();
+  key.client = in.Bytes();
+  key.partition = in.Varint();
+  const std::string_view bytes = KeyBytes(record, in);
+  const uint64_t incarnation = in.Varint();
+
+  const auto pending = context.alone ? nullptr : context.overlay.Find(kStart, bytes);
+  if (pending != nullptr) {
+    if (pending->live && incarnation <= pending->values[0]) return Judgement::Drop(Lsn());
+  } else if (const Start* now = starts_.Find(key); now != nullptr) {
+    if (incarnation <= now->incarnation) return Judgement::Drop(now->lsn);
+  }
+  if (!context.alone) context.overlay.Set(kStart, bytes, {.live = true, .values = {incarnation}});
   return Judgement::Admit();
 }
 

@@ -1,4 +1,4 @@
-// JournalOffsetStore: positions and source progress, whole in memory, each change a record.
+// JournalOffsetStore: positions, starts and source progress, whole in memory, each change a record.
 #pragma once
 
 #include <optional>
@@ -25,12 +25,14 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
 
   // Which records this store takes.
   static constexpr RecordType kTypes[] = {RecordType::kOffsetAdvance, RecordType::kOffsetForget,
-                                          RecordType::kSourceSeen, RecordType::kSourceCursor};
+                                          RecordType::kSourceSeen, RecordType::kSourceCursor,
+                                          RecordType::kOffsetStart};
   // Recovery is over; changes go to `writer`, which is borrowed and outlives the last call.
   void Attach(StoreWriter& writer) { writer_ = &writer; }
 
   absl::StatusOr<StoredOffset> Read(const OffsetKey& key) override;
   Commit Write(const OffsetKey& key, OffsetPosition position) override;
+  absl::StatusOr<OffsetPosition> ReadStart(const OffsetKey& key) override;
   Commit Forget(const OffsetKey& key) override;
   std::vector<StoredOffset> ReadTopic(std::string_view topic) override;
   std::vector<StoredOffset> ReadAll() override;
@@ -60,6 +62,8 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
     uint64_t incarnation = 0;
     uint64_t next = 0;
   };
+  // Where a client began: the position below which nothing was meant for it.
+  struct Start : Position {};
   // One of the two marks of a source; not there until its LSN is set.
   struct SourceMark : Basis {
     uint64_t value = 0;
@@ -69,6 +73,7 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   };
 
   void Apply(const OffsetAdvance& record, const Basis& basis);
+  void Apply(const OffsetStart& record, const Basis& basis);
   void Apply(const OffsetForget& record, Lsn lsn);
   void Apply(const SourceSeen& record, const Basis& basis);
   void Apply(const SourceCursor& record, const Basis& basis);
@@ -78,13 +83,19 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   void Rest(Basis& on, const Basis& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   void Release(const Basis& basis) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
 
+  static void Encode(uint64_t kind, const PositionKey& key, const Position& position,
+                     std::string& out);
   static void Encode(const PositionKey& key, const Position& position, std::string& out);
+  static void Encode(const PositionKey& key, const Start& start, std::string& out);
   static void Encode(const PositionKey& key, const Source& source, std::string& out);
-  bool LoadPosition(Decoder& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  template <typename Entry>
+  bool LoadPosition(Decoder& in, SlotMap<Entry>& entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   bool LoadSource(Decoder& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   static std::optional<Basis> TakeBasis(Decoder& in, Lsn lsn);
 
   Judgement JudgeAdvance(const RawRecord& record, const JudgeContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  Judgement JudgeStart(const RawRecord& record, const JudgeContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Judgement JudgeForget(const RawRecord& record, const JudgeContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
@@ -102,6 +113,7 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   StoreWriter* writer_ = nullptr;
   SlotMap<Position> offsets_ ABSL_GUARDED_BY(sequencer_);
   SlotMap<Source> sources_ ABSL_GUARDED_BY(sequencer_);
+  SlotMap<Start> starts_ ABSL_GUARDED_BY(sequencer_);
   Lsn newest_ ABSL_GUARDED_BY(sequencer_);         // record of this store
   Lsn newest_forget_ ABSL_GUARDED_BY(sequencer_);  // bounds what "there is no such key" rests on
 };

@@ -86,6 +86,22 @@ StatusOr<StoredPayload> PayloadIndex::ReadFound(std::string_view key, Looked loo
   }
 }
 
+StatusOr<IndexState> PayloadIndex::ReadState(std::string_view key) {
+  IndexState state;
+  {
+    MutexLock lock(sequencer_);
+    const HashIndex::Slot slot = index_.Find(key);
+    if (slot != HashIndex::kNoSlot) {
+      state = index_.Get(slot);
+    } else {
+      state.state_lsn = newest_removal_;
+    }
+  }
+  RETURN_IF_ERROR(CheckShown(state.state_lsn));
+  if (!state.payload_lsn) return NotFound("no entry of this id");
+  return state;
+}
+
 StatusOr<PayloadIndex::Presence> PayloadIndex::Probe(std::string_view key) {
   bool present;
   Lsn depends;
@@ -257,8 +273,8 @@ PayloadIndex::Fate PayloadIndex::Settle(const HashIndex::Snapshot& snapshot, Loo
   return same.ok() ? Fate::kHere : Fate::kToRead;
 }
 
-std::optional<StatusOr<StoredPayload>> PayloadIndex::ReadAlone(
-    const HashIndex::Snapshot& snapshot, HashIndex::Slot slot) {
+std::optional<StatusOr<StoredPayload>> PayloadIndex::ReadAlone(const HashIndex::Snapshot& snapshot,
+                                                               HashIndex::Slot slot) {
   std::string key;
   Looked now;
   {

@@ -89,6 +89,10 @@ class PayloadIndex {
   //         kDataLoss     the bytes are damaged
   StatusOr<StoredPayload> Read(std::string_view key) ABSL_LOCKS_EXCLUDED(sequencer_);
 
+  // The state of the key, without its payload.
+  // Errors: kNotFound, kUnavailable kPoisoned as above
+  StatusOr<IndexState> ReadState(std::string_view key) ABSL_LOCKS_EXCLUDED(sequencer_);
+
   // Whether the key is there, without its payload.
   // Errors: kUnavailable  kPoisoned, as above
   struct Presence {
@@ -124,7 +128,7 @@ class PayloadIndex {
   struct Block {
     std::vector<Looked> keys;
     RecordBlock records;
-    std::vector<Looked*> cold;  // those in `records`, in this order
+    std::vector<Looked*> cold;              // those in `records`, in this order
     std::vector<RecordSink::Place> places;  // of them
   };
   // Takes keys from the front of `round` into `block`.

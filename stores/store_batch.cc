@@ -82,6 +82,17 @@ void StoreBatch::WriteOffset(const OffsetKey& key, OffsetPosition position) {
                     .next = position.next});
 }
 
+void StoreBatch::WriteStart(const OffsetKey& key, OffsetPosition start) {
+  Status checked = CheckOffsetKey(key);
+  if (checked.ok()) checked = CheckOffset("start", start.next);
+  Add(checked, false,
+      OffsetStart{.topic = key.topic,
+                  .client = key.client,
+                  .partition = key.partition,
+                  .incarnation = start.incarnation,
+                  .start = start.next});
+}
+
 void StoreBatch::ForgetOffset(const OffsetKey& key) {
   Add(CheckOffsetKey(key), false,
       OffsetForget{.topic = key.topic, .client = key.client, .partition = key.partition});

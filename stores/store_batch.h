@@ -24,6 +24,7 @@ class StoreBatch final : public Transaction {
   void UpdateDelivery(const Reschedule& reschedule) override;
   void RemoveDelivery(const Removal& removal) override;
   void WriteOffset(const OffsetKey& key, OffsetPosition position) override;
+  void WriteStart(const OffsetKey& key, OffsetPosition start) override;
   void ForgetOffset(const OffsetKey& key) override;
   void SourceSeen(const SourceKey& key, uint64_t through) override;
   void SourceCursor(const SourceKey& key, uint64_t cursor) override;

@@ -174,6 +174,9 @@ void PrintText(const Inspection& inspection, const Collector& files, Console& co
   const LiveState& live = *inspection.live;
   console.out << fmt::format("live          {} deliveries, {} offsets, {} dead letters\n",
                              live.deliveries, live.offsets, live.dead_letters);
+  console.out << fmt::format(
+      "answers       {} acknowledgements are remembered, of at most {} (default of an open)\n",
+      live.stats.remembered_answers, EngineOptions().remembered_answers);
   const RetentionOptions bounds = BoundsOf(files);
   console.out << fmt::format(
       "space         {} bytes of segment files for {} live ones; compaction keeps them below {} = "
@@ -212,10 +215,10 @@ std::string StoreJson(const Inspection& inspection, const Collector& files) {
     json.Field("deliveries", inspection.live->deliveries)
         .Field("offsets", inspection.live->offsets)
         .Field("dead_letters", inspection.live->dead_letters)
+        .Field("remembered_answers", inspection.live->stats.remembered_answers)
         .Field("live_bytes", inspection.live->stats.live_bytes)
         .Field("disk_bytes", inspection.live->stats.disk_bytes)
-        .Field("disk_bytes_bound",
-               DiskBound(BoundsOf(files), inspection.live->stats.live_bytes))
+        .Field("disk_bytes_bound", DiskBound(BoundsOf(files), inspection.live->stats.live_bytes))
         .Field("checkpoint_lsn", inspection.live->stats.checkpoint_lsn)
         .Field("checkpoint_bytes", inspection.live->stats.checkpoint_bytes);
   }

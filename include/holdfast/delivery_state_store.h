@@ -40,6 +40,15 @@ struct StoredDelivery {
   bool durable = false;  // the level in force has reached lsn
 };
 
+// The part of it that changes while it is in flight.
+struct StoredSchedule {
+  uint64_t epoch = 0;
+  uint32_t attempt = 0;
+  absl::Duration due;
+  uint64_t lsn = 0;      // of the newest record that it consists of
+  bool durable = false;  // the level in force has reached lsn
+};
+
 // New values for a live delivery; all absolute.
 struct Reschedule {
   std::string_view id;
@@ -50,8 +59,8 @@ struct Reschedule {
 
 enum class Reason : uint8_t { kAcked = 1, kDeadLettered = 2, kWithdrawn = 3 };
 
-// How a delivery ends. All but the id is recorded as given, for whoever has to answer a repeated
-// ACK later, and may be empty.
+// How a delivery ends. All but the id is recorded as given and may be empty. An acknowledgement
+// with a key is remembered, see Answered().
 struct Removal {
   std::string_view id;
   Reason reason = Reason::kAcked;
@@ -84,6 +93,17 @@ class DeliveryStateStore {
   //                       before the newest change of this id was confirmed; reopen
   //         kDataLoss     its bytes are damaged; run `holdfast verify`
   virtual absl::StatusOr<StoredDelivery> Get(std::string_view id) = 0;
+
+  // The same without the event, which is not read.
+  // Errors: kNotFound, kUnavailable kPoisoned as Get
+  virtual absl::StatusOr<StoredSchedule> GetSchedule(std::string_view id) = 0;
+
+  // Whether exactly this acknowledgement (id, epoch, client and key; a reason of kAcked) ended a
+  // delivery and is among the EngineOptions::remembered_answers newest. Then the answer is OK, and
+  // is confirmed when that removal is; it changes nothing.
+  // Errors: kNotFound  it is not remembered. Wait() says so when every removal until now is
+  //                    confirmed
+  virtual Commit Answered(const Removal& acknowledgement) = 0;
 
   // Visits the deliveries live at the moment of the call, in no particular order, until `visit`
   // answers false. The visitor may mutate any store; what was removed meanwhile is not visited. One

@@ -48,8 +48,6 @@ struct DispatcherOptions {
   // More deliveries than this are refused with kLimit until some end.
   uint64_t in_flight_per_client = 1'000'000;
   uint64_t in_flight_total = 20'000'000;
-  // Answers to ACKs that are remembered, so that a repeated one gets the same again.
-  uint64_t remembered_answers = 100'000;
   std::string dlq_topic = "dead-letters";  // what a dead letter of the built-in sink names
   LogSink* audit = nullptr;                // one line for each push, ack, refusal, end; borrowed
   LogSink* log = nullptr;                  // borrowed
@@ -212,7 +210,8 @@ class Dispatcher {
                                                 const std::vector<Target>& targets) = 0;
 
   // Ends the delivery. `done` is called once, with OK when that is durable. The same
-  // acknowledgement again gets the answer of the first.
+  // acknowledgement again gets the answer of the first, after a restart too, as long as it is among
+  // the EngineOptions::remembered_answers newest.
   // Errors (in `done`; without effect):
   //   kNotFound            no delivery of this id is in flight here
   //   kPermissionDenied    kWrongClient; kStaleOwner: the epoch is not the delivery's

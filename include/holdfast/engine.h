@@ -82,10 +82,11 @@ struct EngineStats {
   absl::Duration segment_wait_time;
   // What the state rests on, and what the files take. Write amplification since Open is
   // written_bytes / (record_bytes - restated_bytes); checkpoints are counted apart.
-  uint64_t live_records = 0;
+  uint64_t live_records = 0;  // each remembered answer counts as one
   uint64_t live_bytes = 0;
-  uint64_t disk_bytes = 0;        // segment files of every kind, spare ones too
-  uint64_t disk_bytes_bound = 0;  // see EngineOptions::space_ratio
+  uint64_t remembered_answers = 0;  // now; see EngineOptions
+  uint64_t disk_bytes = 0;          // segment files of every kind, spare ones too
+  uint64_t disk_bytes_bound = 0;    // see EngineOptions::space_ratio
   uint64_t sealed_segments = 0;
   uint64_t compacted_segments = 0;
   uint64_t restated_records = 0;

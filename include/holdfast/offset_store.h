@@ -73,7 +73,12 @@ class OffsetStore {
   // Errors: kInvalidArgument  a name of 64 KiB or more, an offset above 2^63 - 2
   virtual Commit Write(const OffsetKey& key, OffsetPosition position) = 0;
 
-  // Forgets the key: a client that is gone. Unknown keys change nothing.
+  // Where the client began in this incarnation: the first offset that was ever meant for it.
+  // Transaction::WriteStart writes it.
+  // Errors: kNotFound  none was written for this key; kUnavailable as Read
+  virtual absl::StatusOr<OffsetPosition> ReadStart(const OffsetKey& key) = 0;
+
+  // Forgets position and start of the key: a client that is gone. Unknown keys change nothing.
   virtual Commit Forget(const OffsetKey& key) = 0;
 
   // All keys of one topic, or of all topics, sorted by key.

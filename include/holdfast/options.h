@@ -75,6 +75,11 @@ struct EngineOptions {
   // Most that this may read and write a second while the bound is not in danger. 0: no limit.
   uint64_t compact_bytes_per_second = uint64_t{64} << 20;
 
+  // Acknowledgements that are remembered, so that a repeated one gets the same answer, after a
+  // restart too: the newest. About 60 bytes of memory each, and 16 of what counts as live.
+  // 0 .. 10,000,000. Raising it does not bring back what was forgotten.
+  uint64_t remembered_answers = 100'000;
+
   // How long to wait for the lock of a killed predecessor whose writes are still in flight.
   absl::Duration lock_wait = absl::Seconds(10);
 

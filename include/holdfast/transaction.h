@@ -25,6 +25,9 @@ class Transaction {
     RemoveDelivery(Removal{.id = id, .reason = reason});
   }
   virtual void WriteOffset(const OffsetKey& key, OffsetPosition position) = 0;
+  // The first offset that is meant for a client, with the first put that is. The first start of an
+  // incarnation holds; a later one, or one of an older incarnation, changes nothing.
+  virtual void WriteStart(const OffsetKey& key, OffsetPosition start) = 0;
   virtual void ForgetOffset(const OffsetKey& key) = 0;
   // Raises what is recorded of a source; see SourceProgress.
   virtual void SourceSeen(const SourceKey& key, uint64_t through) = 0;

@@ -100,6 +100,8 @@ class Decoder {
     in_ = {};  // so that nothing is read any more
   }
   size_t remaining() const { return in_.size(); }
+  // What was not read yet.
+  ByteView rest() const { return in_; }
 
  private:
   struct LongVarint {

@@ -16,6 +16,7 @@
 #include "journal/base/bytes.h"
 #include "journal/base/status.h"
 #include "journal/base/strong.h"
+#include "journal/format/stored_answers.h"
 
 namespace holdfast {
 
@@ -31,6 +32,8 @@ enum class RecordType : uint8_t {
   kDeadLetter = 8,
   kDeadLetterRedriven = 9,
   kDeadLetterPurge = 10,
+  kOffsetStart = 11,
+  kAnswers = 12,
   // 16 .. 31: the embedded Meta.
   kMetaPut = 16,
   kMetaDelete = 17,
@@ -251,6 +254,29 @@ struct MetaRevision {
   static constexpr const char* kFieldNames[] = {"revision"};
 };
 
+// The first offset that was meant for a client. The first one of an incarnation holds.
+struct OffsetStart {
+  static constexpr RecordType kType = RecordType::kOffsetStart;
+  static constexpr const char* kName = "offset-start";
+  std::string_view topic, client;
+  uint64_t partition = 0, incarnation = 0, start = 0;
+  static constexpr auto Fields() {
+    return std::tuple(&OffsetStart::topic, &OffsetStart::client, &OffsetStart::partition,
+                      &OffsetStart::incarnation, &OffsetStart::start);
+  }
+  static constexpr const char* kFieldNames[] = {"topic", "client", "partition", "incarnation",
+                                                "start"};
+};
+
+// Acknowledgements that are still remembered when the segments with their removals are to go.
+struct Answers {
+  static constexpr RecordType kType = RecordType::kAnswers;
+  static constexpr const char* kName = "answers";
+  StoredAnswers answers;
+  static constexpr auto Fields() { return std::tuple(&Answers::answers); }
+  static constexpr const char* kFieldNames[] = {"answers"};
+};
+
 template <typename... Records>
 struct RecordList {
   using Any = std::variant<Records...>;
@@ -258,7 +284,8 @@ struct RecordList {
 using Catalogue =
     RecordList<OffsetAdvance, OffsetForget, SourceSeen, SourceCursor, DeliveryPut,
                DeliveryReschedule, DeliveryRemove, DeadLetterRecord, DeadLetterRedriven,
-               DeadLetterPurge, MetaPut, MetaDelete, MetaLeaseGrant, MetaLeaseEnd, MetaRevision>;
+               DeadLetterPurge, MetaPut, MetaDelete, MetaLeaseGrant, MetaLeaseEnd, MetaRevision,
+               OffsetStart, Answers>;
 using AnyRecord = Catalogue::Any;
 
 // Record header, 8 bytes: type u8, version u8, flags u16, length u32 (of the fields that follow).

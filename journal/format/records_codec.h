@@ -4,6 +4,7 @@
 //   uint64_t     varint                      string_view  varint length, bytes
 //   int64_t      zigzag varint               optional<T>  u8 0 or 1, T if 1
 //   StoredEvent  varint raw_bytes << 1 | compressed, varint length, bytes
+//   StoredAnswers  varint count, then as many (stored_answers.h)
 #pragma once
 
 #include <bit>
@@ -27,6 +28,9 @@ inline size_t SizeMax(uint64_t) { return kVarintBytesMax; }
 inline size_t SizeMax(int64_t) { return kVarintBytesMax; }
 inline size_t SizeMax(std::string_view bytes) { return kVarintBytesMax + bytes.size(); }
 inline size_t SizeMax(const StoredEvent& event) { return kVarintBytesMax + SizeMax(event.bytes); }
+inline size_t SizeMax(const StoredAnswers& answers) {
+  return kVarintBytesMax + answers.bytes.size();
+}
 template <typename T>
 size_t SizeMax(const std::optional<T>& value) {
   return 1 + (value.has_value() ? SizeMax(*value) : 0);
@@ -57,6 +61,11 @@ class FieldWriter {
     Put(event.raw_bytes << 1 | uint64_t{event.compressed});
     Put(event.bytes);
   }
+  void Put(const StoredAnswers& answers) {
+    Put(answers.count);
+    if (!answers.bytes.empty()) std::memcpy(place_, answers.bytes.data(), answers.bytes.size());
+    place_ += answers.bytes.size();
+  }
   template <typename T>
   void Put(const std::optional<T>& value) {
     *place_++ = value.has_value() ? 1 : 0;
@@ -79,6 +88,12 @@ inline void Take(Decoder& in, StoredEvent& value) {
   value.compressed = (size_and_kind & 1) != 0;
   value.bytes = in.Bytes();
   if (!value.compressed && value.raw_bytes != value.bytes.size()) in.Fail();
+}
+inline void Take(Decoder& in, StoredAnswers& value) {
+  value.count = in.Varint();
+  const ByteView rest = in.rest();
+  TakeAnswers(in, value.count, [](Lsn, uint64_t) {});
+  if (in.ok()) value.bytes = AsText(rest.first(rest.size() - in.remaining()));
 }
 template <typename T>
 void Take(Decoder& in, std::optional<T>& value) {

@@ -22,6 +22,13 @@ class TextFields {
     const StatusOr<std::string> raw = UnpackEvent(event);
     Put("payload", raw.ok() ? NameText(*raw) : "damaged");
   }
+  void operator()(const char* name, const StoredAnswers& answers) {
+    std::string list;
+    ForEachAnswer(answers, [&](Lsn lsn, uint64_t hash) {
+      list += fmt::format("{}{}:{:016x}", list.empty() ? "" : ",", lsn, hash);
+    });
+    Put(name, list.empty() ? "-" : list);
+  }
   template <typename T>
   void operator()(const char* name, const std::optional<T>& value) {
     if (value.has_value()) {
@@ -63,6 +70,16 @@ class JsonFields {
       }
     }
     out_.EndObject();
+  }
+  void operator()(const char* name, const StoredAnswers& answers) {
+    out_.Key(name).BeginArray();
+    ForEachAnswer(answers, [&](Lsn lsn, uint64_t hash) {
+      out_.BeginObject()
+          .Field("lsn", lsn.value())
+          .Field("hash", std::string_view(fmt::format("{:016x}", hash)))
+          .EndObject();
+    });
+    out_.EndArray();
   }
   template <typename T>
   void operator()(const char* name, const std::optional<T>& value) {

@@ -178,6 +178,20 @@ class Fields:
         need(ZSTD.ZSTD_decompress(event, kind >> 1, stored, len(stored)) == kind >> 1, "event: zstd frame")
         return event.raw[:kind >> 1], len(stored)
 
+    def u64(self):
+        self.place += 8
+        need(self.place <= len(self.data), "u64: inside the fields")
+        return u64(self.data, self.place - 8)
+
+    def answers(self):
+        found, lsn = [], 0
+        for _ in range(self.u()):
+            distance = self.u()
+            lsn += distance
+            need(distance > 0 and lsn <= WORD, "answers: ascending")
+            found.append((lsn, self.u64()))
+        return found
+
     def read(self, form):
         if form.endswith("?"):
             present = self.data[self.place]
@@ -197,11 +211,26 @@ def catalogue(document):
     return records
 
 
+def answers_in(lsn, record):
+    """(LSN, hash) of the remembered acknowledgements that a record shows."""
+    fields = Fields(record[8:])
+    if record[0] == 12:
+        return fields.answers()
+    if record[0] != 7:
+        return []
+    name, epoch, client, reason, key = (fields.read(form) for form in ("b", "u", "b", "u", "b?"))
+    if reason != 1 or key is None:
+        return []
+    return [(lsn, check(key, check(client, check(name, epoch))))]
+
+
 def text_of(value):
     if value is None:
         return "-"
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, list):
+        return ",".join(f"{lsn}:{answer:016x}" for lsn, answer in value) or "-"
     if re.fullmatch(rb"[A-Za-z0-9._:/@+#-]+", value) and value != b"-" and not value.startswith(b"base64:"):
         return value.decode()
     try:
@@ -291,8 +320,15 @@ class Checkpoint:
     def read_entries(self, section, data):
         fields, found = Fields(data), []
         while fields.place < len(data):
-            found.append(self.payload_entry(fields) if section in (5, 8) else self.position_entry(fields))
+            if section == 12:
+                found.append(self.answer_entry(fields))
+            else:
+                found.append(self.payload_entry(fields) if section in (5, 8) else self.position_entry(fields))
         return found
+
+    def answer_entry(self, fields):
+        entry = {"of": fields.u(), "hash": fields.u64(), "behind": fields.u(), "segment": fields.u()}
+        return dict(entry, lsn=entry["of"] + entry["behind"])
 
     def payload_entry(self, fields):
         entry = {"id": fields.b()}
@@ -305,8 +341,8 @@ class Checkpoint:
 
     def position_entry(self, fields):
         kind = fields.u()
-        need(kind in (1, 2), f"{self.name}: entry {kind} of section 1")
-        if kind == 1:
+        need(kind in (1, 2, 3), f"{self.name}: entry {kind} of section 1")
+        if kind in (1, 3):
             entry = {"key": (fields.b(), fields.b(), fields.u()), "position": (fields.u(), fields.u())}
             return dict(entry, lsn=fields.u(), segment=fields.u(), bytes=fields.u())
         entry = {"source": (fields.b(), fields.u(), fields.u())}
@@ -324,6 +360,10 @@ class Checkpoint:
                 if section == 1 or lsn not in batches:
                     continue
                 segment, offset, length, kind, record = batches[lsn]
+                if section == 12:
+                    need(segment == entry["segment"], f"{self.name}: segment of LSN {lsn}")
+                    need((entry["of"], entry["hash"]) in answers_in(lsn, record), f"{self.name}: answer in LSN {lsn}")
+                    continue
                 here = (entry["segment"], entry["offset"], entry["length"])
                 need(here == (segment, offset, length), f"{self.name}: place of LSN {lsn}: {here}")
                 need(kind in (section, 5 if section == 5 else 8), f"{self.name}: type of LSN {lsn}")

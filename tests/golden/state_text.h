@@ -15,9 +15,15 @@ inline std::string Optional(const std::optional<uint64_t>& value) {
   return value.has_value() ? std::to_string(*value) : "-";
 }
 
-// `sources` are those to ask for. LSNs too: they say which record a value rests on.
-inline StatusOr<std::vector<std::string>> StateText(Engine& engine,
-                                                    const std::vector<SourceKey>& sources) {
+// What is not listed, and so asked for by name.
+struct StateNames {
+  std::vector<SourceKey> sources;
+  std::vector<OffsetKey> starts;
+  std::vector<Removal> answers;
+};
+
+// LSNs too: they say which record a value rests on.
+inline StatusOr<std::vector<std::string>> StateText(Engine& engine, const StateNames& names) {
   std::vector<std::string> lines;
   RETURN_IF_ERROR(engine.deliveries().Iterate([&](const StoredDelivery& stored) {
     const Delivery& d = stored.delivery;
@@ -50,7 +56,23 @@ inline StatusOr<std::vector<std::string>> StateText(Engine& engine,
                                 stored.key.partition, stored.position.incarnation,
                                 stored.position.next, stored.lsn));
   }
-  for (const SourceKey& key : sources) {
+  for (const OffsetKey& key : names.starts) {
+    const auto start = engine.offsets().ReadStart(key);
+    if (start.status().code() == StatusCode::kNotFound) continue;
+    RETURN_IF_ERROR(start.status());
+    lines.push_back(fmt::format("start {}/{}/{} incarnation={} at={}", NameText(key.topic),
+                                NameText(key.client), key.partition, start->incarnation,
+                                start->next));
+  }
+  for (const Removal& ack : names.answers) {
+    const Commit answered = engine.deliveries().Answered(ack);
+    if (answered.refused().code() == StatusCode::kNotFound) continue;
+    RETURN_IF_ERROR(answered.refused());
+    lines.push_back(fmt::format("answer {} epoch={} client={} key={} lsn={}", NameText(ack.id),
+                                ack.epoch, NameText(ack.client), NameText(*ack.idempotency_key),
+                                answered.lsn()));
+  }
+  for (const SourceKey& key : names.sources) {
     const auto progress = engine.offsets().ReadSource(key);
     if (progress.status().code() == StatusCode::kNotFound) continue;
     RETURN_IF_ERROR(progress.status());

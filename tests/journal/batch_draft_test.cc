@@ -33,6 +33,20 @@ TEST(BatchDraftTest, HoldsItsRecordsInOrder) {
   }
 }
 
+TEST(BatchDraftTest, TheLastRecordCanBeTakenBack) {
+  BatchDraft draft;
+  draft.Add(DeadLetterPurge{.id = "a"});
+  draft.Add(DeadLetterPurge{.id = "b"});
+  draft.DropLast();
+  draft.Add(DeadLetterPurge{.id = "c"});
+  ASSERT_EQ(draft.count(), 2u);
+  EXPECT_EQ(FieldsOf<DeadLetterPurge>(draft.raw(1)).id, "c");
+  draft.DropLast();
+  draft.DropLast();
+  EXPECT_TRUE(draft.empty());
+  EXPECT_TRUE(draft.bytes().empty());
+}
+
 TEST(BatchDraftTest, KeepsWhatItIsTold) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -120,9 +121,28 @@ class Host final : public Channel,
   const Gate gate_;
 };
 
+// Acknowledges once more, twice, what was pushed up to the gate: the diary says what. Of what came
+// behind it not even the put need be durable.
+void AcknowledgeAgain(Dispatcher& dispatcher, Diary& diary, const std::string& path) {
+  std::atomic<int> open{0};
+  uint64_t pushes = 0;
+  for (const auto& [what, id] : Diary::Read(path)) {
+    if (what != "push" || pushes++ > kGateAt) continue;
+    for (int turn = 0; turn < 2; ++turn) {
+      ++open;
+      dispatcher.Ack({.id = id, .client = "billing", .epoch = 1},
+                     [&, id](const absl::Status& told) {
+                       diary.Tell(told.ok() ? "again" : "refused", id);
+                       --open;
+                     });
+    }
+  }
+  while (open > 0) usleep(1'000);
+}
+
 // Opens the store, recovers, delivers `events` more, and works until nothing is pending.
 void Work(const std::string& directory, Gate gate, bool with_poison, uint64_t first,
-          uint64_t events) {
+          uint64_t events, bool acknowledge_again = false) {
   Host host(directory, gate);
   host.with_poison = with_poison;
   EngineOptions options;
@@ -145,6 +165,10 @@ void Work(const std::string& directory, Gate gate, bool with_poison, uint64_t fi
   host.dispatcher = dispatcher->get();
   CHECK((*dispatcher)->Recover().ok());
   const std::shared_ptr<Channel> channel(std::shared_ptr<void>(), &host);  // owned by this frame
+  if (acknowledge_again) {
+    AcknowledgeAgain(**dispatcher, host.diary(), directory + "/diary");
+    host.diary().Tell("effects", std::to_string((*dispatcher)->Stats().acked));
+  }
   // At the gate after the put nobody is there yet to push to.
   if (gate != Gate::kAfterPut) (*dispatcher)->ChannelOpened("billing", channel);
   (*dispatcher)->Start();
@@ -167,8 +191,9 @@ void Work(const std::string& directory, Gate gate, bool with_poison, uint64_t fi
 
 // Runs Work() in a process of its own; true if it was killed, false if it came to its end.
 bool IsKilled(const std::string& directory, Gate gate, bool with_poison, uint64_t first = 0,
-              uint64_t events = kEvents) {
-  ChildProcess child([&](int) { Work(directory, gate, with_poison, first, events); });
+              uint64_t events = kEvents, bool acknowledge_again = false) {
+  ChildProcess child(
+      [&](int) { Work(directory, gate, with_poison, first, events, acknowledge_again); });
   const int status = child.Wait();
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return true;
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
@@ -260,6 +285,22 @@ TEST(DispatcherKillTest, AfterTheAckBatchItDoesNotComeAgain) {
       return pushed.at(kGateAt);
     }();
     EXPECT_EQ(CountOf(directory.path(), "push", at_gate), 1);
+  }
+}
+
+// Whoever did not hear the answer asks again: it is the same, and nothing happens a second time.
+// Proves: A3, A4, A8
+TEST(DispatcherKillTest, AnAckThatIsRepeatedAfterTheKillGetsItsAnswerAndHasNoEffect) {
+  for (int round = 0; round < kRounds; ++round) {
+    const TempDir directory;
+    ASSERT_TRUE(IsKilled(directory.path(), Gate::kAfterAckBatch, false));
+    for (int boots = 1; boots <= 2; ++boots) {
+      ASSERT_FALSE(IsKilled(directory.path(), Gate::kNone, false, 0, 0, true));
+      EXPECT_EQ(Judge(directory.path()), "");
+      EXPECT_EQ(CountOf(directory.path(), "again"), 2 * boots * static_cast<int>(kGateAt + 1));
+      EXPECT_EQ(CountOf(directory.path(), "refused"), 0);
+      EXPECT_EQ(CountOf(directory.path(), "effects", "0"), boots);
+    }
   }
 }
 

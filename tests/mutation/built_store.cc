@@ -17,6 +17,7 @@ namespace {
 EngineOptions OptionsFor(Clock& clock, Rng& rng) {
   EngineOptions options;
   options.segment_bytes = uint64_t{64} << 10;
+  options.remembered_answers = Model::kAnswersMax;
   options.clock = &clock;
   options.rng = &rng;
   return options;
@@ -117,7 +118,7 @@ Verdict OpenDamaged(const BuiltStore& store, const SimDisk& damaged, size_t requ
     return verdict;
   }
   verdict.opened = true;
-  const auto found = ReadModel(**engine, store.history.sources());
+  const auto found = ReadModel(**engine, store.history.names());
   storage.PowerOff();
   if (!found.ok()) {
     verdict.complaint = "opened, but cannot be read: " + found.status().ToString();

@@ -13,6 +13,8 @@ EngineOptions EngineOptionsFor(const CrashRunOptions& options, Clock& clock, Rng
   engine.segment_bytes = uint64_t{64} << 10;
   // Small, so that values are read back from the journal.
   engine.value_cache_entries = 8;
+  // Fewer than are acknowledged, so that some are forgotten.
+  engine.remembered_answers = Model::kAnswersMax;
   if (options.housekeeping) engine.checkpoint_every_bytes = uint64_t{32} << 10;
   engine.clock = &clock;
   engine.rng = &rng;
@@ -53,7 +55,7 @@ bool CrashRun::Boot(size_t steps) {
   if (!engine.ok()) return false;
   EXPECT_GT((*engine)->boot_epoch(), expect_.epoch);
   expect_.epoch = (*engine)->boot_epoch();
-  const auto model = ReadModel(**engine, history_.sources());
+  const auto model = ReadModel(**engine, history_.names());
   EXPECT_TRUE(model.ok()) << model.status();
   if (!model.ok()) return false;
   EXPECT_EQ(history_.After(history_.begun()).DifferenceTo(*model), "");

@@ -79,7 +79,7 @@ std::string GoOn(const CrashWitness& run, const CrashExpectation& expect, Boot& 
     return fmt::format("open after a clean close: {}", Message(opened));
   }
   if (!next.engine().recovery().clean) return "a clean close was not seen as clean";
-  const auto found = ReadModel(next.engine(), run.history.sources());
+  const auto found = ReadModel(next.engine(), run.history.names());
   if (!found.ok()) return fmt::format("read after a clean close: {}", Message(found.status()));
   if (const std::string difference = model.DifferenceTo(*found); !difference.empty()) {
     return "after going on, a clean close and a power cut:" + difference;
@@ -103,7 +103,7 @@ RecoveryOutcome CheckRecovery(const CrashWitness& run, const CrashExpectation& e
     outcome.complaint = fmt::format("open: {}", opened.ToString());
     return outcome;
   }
-  const auto found = ReadModel(boot.engine(), run.history.sources());
+  const auto found = ReadModel(boot.engine(), run.history.names());
   if (!found.ok()) {
     outcome.complaint = fmt::format("read: {}", found.status().ToString());
     return outcome;
@@ -125,7 +125,7 @@ RecoveryOutcome CheckRecovery(const CrashWitness& run, const CrashExpectation& e
               {});
     if (const Status again = next.Open(); !again.ok()) {
       outcome.complaint = fmt::format("open after a cut after recovery: {}", again.ToString());
-    } else if (const auto model = ReadModel(next.engine(), run.history.sources()); !model.ok()) {
+    } else if (const auto model = ReadModel(next.engine(), run.history.names()); !model.ok()) {
       outcome.complaint =
           fmt::format("read after a cut after recovery: {}", model.status().ToString());
     } else if (const std::string difference = found->DifferenceTo(*model); !difference.empty()) {

@@ -53,6 +53,21 @@ TEST_F(CheckpointChoiceTest, OneWithoutTheRecordsBehindItIsUseless) {
   EXPECT_TRUE(choice.bad.empty());
 }
 
+// An earlier version did not keep what another machine has in it: nothing is wrong with the files,
+// and everything is replayed.
+TEST_F(CheckpointChoiceTest, OneWithoutASectionIsOutdated) {
+  RecordingMachine other;
+  StateMachines more = machine_.machines();
+  more.Route(RecordType::kAnswers, other);
+  const StatusOr<CheckpointChoice> choice =
+      LoadNewestCheckpoint(storage_, view_.layout, *view_.evidence, more, {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->from(), Lsn());
+  EXPECT_EQ(choice->outdated.size(), 2u);
+  EXPECT_TRUE(choice->bad.empty());
+  EXPECT_TRUE(machine_.places().empty());
+}
+
 TEST_F(CheckpointChoiceTest, OneOfAnotherCourseOfEventsIsUseless) {
   Link& link = view_.evidence->chain.back().link;
   link.previous_last_lsn = link.through = Lsn(5);  // a boot that found LSN 5 the last, and jumped

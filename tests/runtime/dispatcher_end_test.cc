@@ -70,6 +70,45 @@ TEST_F(DispatcherEndTest, ARepeatedAckGetsTheFirstAnswerAndHasNoEffect) {
   EXPECT_EQ(world_.source.finished.at(7), 1);
 }
 
+// The store remembers it, so a restart does not forget it.
+// Proves: A3, A4
+TEST_F(DispatcherEndTest, ARepeatedAckGetsTheFirstAnswerAfterARestartToo) {
+  world_.StartAndRecover();
+  const auto channel = world_.Open("billing");
+  const std::string id = world_.Deliver(7, {"billing"}).targets[0].id;
+  const std::string other = world_.Deliver(8, {"billing"}).targets[0].id;
+  EXPECT_OK(world_.Ack(id, "billing", 1, "key"));
+  for (const bool power : {false, true}) {
+    power ? world_.CutPower() : world_.Kill();
+    world_.StartAndRecover();
+    EXPECT_OK(world_.Ack(id, "billing", 1, "key"));
+    EXPECT_EQ(world_.Ack(id, "billing", 1, "other").code(), StatusCode::kNotFound);
+    EXPECT_EQ(world_.Ack(id, "audit", 1, "key").code(), StatusCode::kNotFound);
+    EXPECT_EQ(world_.Ack(id, "billing", 2, "key").code(), StatusCode::kNotFound);
+    EXPECT_EQ(world_.dispatcher->Stats().acked, 0u);
+    EXPECT_EQ(world_.dispatcher->Stats().refused_acks, 3u);
+  }
+  EXPECT_EQ(world_.source.finished.at(7), 1);
+  EXPECT_OK(world_.Ack(other, "billing"));
+  EXPECT_EQ(world_.dispatcher->Stats().acked, 1u);
+}
+
+// "It is not in flight" rests on a removal too.
+// Proves: A8
+TEST_F(DispatcherEndTest, NotFoundIsToldWhenTheNewestRemovalIsDurable) {
+  world_.StartAndRecover();
+  const auto channel = world_.Open("billing");
+  const std::string id = world_.Deliver(7, {"billing"}).targets[0].id;
+  std::vector<StatusCode> told;
+  const auto note = [&](const Status& status) { told.push_back(status.code()); };
+  world_.dispatcher->Ack({.id = id, .client = "billing", .epoch = 1}, note);
+  world_.dispatcher->Ack({.id = "1-dead-1", .client = "billing", .epoch = 1}, note);
+  EXPECT_TRUE(told.empty());
+  world_.Settle();
+  std::sort(told.begin(), told.end());
+  EXPECT_EQ(told, (std::vector<StatusCode>{StatusCode::kOk, StatusCode::kNotFound}));
+}
+
 // Two that come before the first is durable: both wait for it.
 // Proves: A3, A8
 TEST_F(DispatcherEndTest, AnAckDuringTheFirstIsToldWithIt) {

@@ -82,10 +82,65 @@ TEST_F(DispatcherTest, OutOfOrderAcksSurviveAKillAndAReplay) {
 TEST_F(DispatcherTest, WhatWasNeverMeantForAClientIsNotCalledAcknowledged) {
   world_.StartAndRecover();
   world_.Deliver(5, {"early"});
-  world_.Deliver(6, {"early", "late"});
-  EXPECT_EQ(world_.Deliver(5, {"late"}).targets[0].outcome, DeliverOutcome::kOutOfRange);
-  EXPECT_EQ(world_.Deliver(5, {"nobody"}).targets[0].outcome, DeliverOutcome::kOutOfRange);
-  EXPECT_EQ(world_.Deliver(6, {"late"}).targets[0].outcome, DeliverOutcome::kAlreadyInFlight);
+  const std::string id = world_.Deliver(6, {"early", "late"}).targets[1].id;
+  const auto outcome_of = [&](uint64_t offset, const std::string& client) {
+    return world_.Deliver(offset, {client}).targets[0].outcome;
+  };
+  for (int boot = 0; boot < 3; ++boot) {
+    EXPECT_EQ(outcome_of(5, "late"), DeliverOutcome::kOutOfRange);
+    EXPECT_EQ(outcome_of(5, "nobody"), DeliverOutcome::kOutOfRange);
+    EXPECT_EQ(outcome_of(5, "early"), DeliverOutcome::kAlreadyInFlight);
+    EXPECT_EQ(outcome_of(6, "late"), DeliverOutcome::kAlreadyInFlight);
+    boot == 0 ? world_.Kill() : world_.CutPower();
+    world_.StartAndRecover();
+  }
+  // The start stays when the offset moves on.
+  EXPECT_OK(world_.Ack(id, "late"));
+  world_.Deliver(7, {"late"});
+  for (int boot = 0; boot < 2; ++boot) {
+    EXPECT_EQ(outcome_of(5, "late"), DeliverOutcome::kOutOfRange);
+    EXPECT_EQ(outcome_of(6, "late"), DeliverOutcome::kAlreadyAcknowledged);
+    EXPECT_EQ(outcome_of(7, "late"), DeliverOutcome::kAlreadyInFlight);
+    world_.Kill();
+    world_.StartAndRecover();
+  }
+}
+
+// Its first numbered event is where a client begins, not the event without a number before it.
+// Proves: O4
+TEST_F(DispatcherTest, AnEventWithoutANumberIsNoStart) {
+  world_.StartAndRecover();
+  world_.Deliver(3, {"other"});
+  ASSERT_OK(world_.dispatcher->Deliver({.source = world_.kSource, .offset = {}, .event = "e"},
+                                       {{.client = "billing"}}));
+  world_.Settle();
+  EXPECT_EQ(world_.Deliver(3, {"billing"}).targets[0].outcome, DeliverOutcome::kOutOfRange);
+  world_.Kill();
+  world_.StartAndRecover();
+  EXPECT_EQ(world_.Deliver(3, {"billing"}).targets[0].outcome, DeliverOutcome::kOutOfRange);
+  EXPECT_EQ(world_.Deliver(4, {"billing"}).targets[0].outcome, DeliverOutcome::kAccepted);
+  for (int boot = 0; boot < 2; ++boot) {
+    EXPECT_EQ(world_.Deliver(3, {"billing"}).targets[0].outcome, DeliverOutcome::kOutOfRange);
+    EXPECT_EQ(world_.Deliver(4, {"billing"}).targets[0].outcome, DeliverOutcome::kAlreadyInFlight);
+    world_.CutPower();
+    world_.StartAndRecover();
+  }
+}
+
+// Whoever wrote an offset and no start: what lies below it is not called acknowledged.
+// Proves: O4
+TEST_F(DispatcherTest, AnOffsetOfSomebodyElseIsTakenForTheStart) {
+  world_.Start();
+  ASSERT_OK(world_.engine
+                ->Transact([&](Transaction& t) {
+                  t.WriteOffset({"orders", "billing", 0}, OffsetPosition(7, 1));
+                  t.SourceSeen(world_.kSource, 9);
+                })
+                .Wait());
+  EXPECT_OK(world_.dispatcher->Recover());
+  EXPECT_EQ(world_.Deliver(6, {"billing"}).targets[0].outcome, DeliverOutcome::kOutOfRange);
+  EXPECT_EQ(world_.Deliver(7, {"billing"}).targets[0].outcome,
+            DeliverOutcome::kAlreadyAcknowledged);
 }
 
 // Proves: T2

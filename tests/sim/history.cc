@@ -10,10 +10,7 @@
 namespace holdfast {
 
 size_t History::Begin(std::vector<Change> changes) {
-  for (const Change& change : changes) {
-    if (const auto* seen = std::get_if<SeenChange>(&change)) sources_.insert(seen->key);
-    if (const auto* cursor = std::get_if<CursorChange>(&change)) sources_.insert(cursor->key);
-  }
+  for (const Change& change : changes) names_.Add(change);
   Model next = states_.back();
   const ModelAnswer answer = next.Apply(changes);
   states_.push_back(std::move(next));

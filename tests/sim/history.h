@@ -57,7 +57,7 @@ class History {
   // The crash kept the first `count` calls; the rest never happened.
   void CutTo(size_t count);
 
-  const std::set<SourceKey>& sources() const { return sources_; }
+  const ModelNames& names() const { return names_; }
   // Delivery ids handed out so far, by all boots; each once.
   bool IssueId(const std::string& id) { return ids_.insert(id).second; }
   const std::set<std::string>& ids() const { return ids_; }
@@ -83,7 +83,7 @@ class History {
   size_t required_ = 0;
   size_t confirmed_count_ = 0;
   uint64_t lsn_max_ = 0;
-  std::set<SourceKey> sources_;
+  ModelNames names_;
   std::set<std::string> ids_;
 };
 

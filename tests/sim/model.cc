@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "journal/base/check.h"
@@ -53,6 +54,11 @@ std::string Name(const SourceKey& key) {
   return fmt::format("{}/{}/{}", Printable(key.topic), key.incarnation, key.partition);
 }
 
+std::string Name(const RemoveChange& remove) {
+  return fmt::format("{} of {} epoch {} key {}", Printable(remove.id), Printable(remove.client),
+                     remove.epoch, Printable(remove.key.value_or("-")));
+}
+
 std::string Value(const Delivery& d) {
   return fmt::format("epoch {} attempt {} due {} event {}", d.epoch, d.attempt,
                      absl::ToInt64Nanoseconds(d.due), Printable(d.event));
@@ -87,6 +93,27 @@ void Compare(const char* what, const Map& want, const Map& real, std::vector<std
 
 }  // namespace
 
+bool Model::operator==(const Model& other) const {
+  const auto all = [](const Model& model) {
+    return std::tie(model.deliveries, model.offsets, model.starts, model.sources,
+                    model.dead_letters, model.answers);
+  };
+  return all(*this) == all(other);
+}
+
+bool Model::Remove(const RemoveChange& remove) {
+  if (deliveries.erase(remove.id) == 0) return false;
+  if (remove.reason == Reason::kAcked && remove.key.has_value()) {
+    answers.insert(remove);
+    answered_.push_back(remove);
+    if (answered_.size() > kAnswersMax) {
+      answers.erase(answered_.front());
+      answered_.pop_front();
+    }
+  }
+  return true;
+}
+
 ModelAnswer Model::Apply(const std::vector<Change>& changes) {
   Model next = *this;
   bool changed = false;
@@ -118,9 +145,7 @@ ModelAnswer Model::ApplyOne(const Change& change) {
             it->second.due = update.due;
             return it->second == before ? kSame : kChanged;
           },
-          [&](const RemoveChange& remove) {
-            return deliveries.erase(remove.id) > 0 ? kChanged : kSame;
-          },
+          [&](const RemoveChange& remove) { return Remove(remove) ? kChanged : kSame; },
           [&](const OffsetChange& offset) {
             if (!Fits(offset.key.topic, offset.key.client)) return kInvalidAnswer;
             if (offset.position.next > kOffsetMax) return kInvalidAnswer;
@@ -130,8 +155,17 @@ ModelAnswer Model::ApplyOne(const Change& change) {
             it->second = offset.position;
             return kChanged;
           },
+          [&](const StartChange& start) {
+            if (!Fits(start.key.topic, start.key.client)) return kInvalidAnswer;
+            if (start.start.next > kOffsetMax) return kInvalidAnswer;
+            const auto [it, fresh] = starts.try_emplace(start.key, start.start);
+            if (fresh) return kChanged;
+            if (start.start.incarnation <= it->second.incarnation) return kSame;
+            it->second = start.start;
+            return kChanged;
+          },
           [&](const ForgetChange& forget) {
-            return offsets.erase(forget.key) > 0 ? kChanged : kSame;
+            return offsets.erase(forget.key) + starts.erase(forget.key) > 0 ? kChanged : kSame;
           },
           [&](const SeenChange& seen) { return Raise(sources[seen.key].seen, seen.through); },
           [&](const CursorChange& cursor) {
@@ -179,8 +213,19 @@ std::string Model::DifferenceTo(const Model& real) const {
   std::vector<std::string> lines;
   Compare("delivery", deliveries, real.deliveries, lines);
   Compare("offset", offsets, real.offsets, lines);
+  Compare("start", starts, real.starts, lines);
   Compare("source", sources, real.sources, lines);
   Compare("dead letter", dead_letters, real.dead_letters, lines);
+  for (const RemoveChange& answer : answers) {
+    if (!real.answers.contains(answer)) {
+      lines.push_back(fmt::format("answer {}: is not remembered", Name(answer)));
+    }
+  }
+  for (const RemoveChange& answer : real.answers) {
+    if (!answers.contains(answer)) {
+      lines.push_back(fmt::format("answer {}: is still remembered", Name(answer)));
+    }
+  }
   // A field that the lines above do not print.
   if (lines.empty() && !(*this == real)) lines.push_back("a field differs");
   const size_t shown = std::min<size_t>(lines.size(), 6);
@@ -200,8 +245,9 @@ Commit Perform(Engine& engine, const std::vector<Change>& changes) {
                 [&](const UpdateChange& c) {
                   transaction.UpdateDelivery({c.id, c.epoch, c.attempt, c.due});
                 },
-                [&](const RemoveChange& c) { transaction.RemoveDelivery(c.id, c.reason); },
+                [&](const RemoveChange& c) { transaction.RemoveDelivery(c.view()); },
                 [&](const OffsetChange& c) { transaction.WriteOffset(c.key, c.position); },
+                [&](const StartChange& c) { transaction.WriteStart(c.key, c.start); },
                 [&](const ForgetChange& c) { transaction.ForgetOffset(c.key); },
                 [&](const SeenChange& c) { transaction.SourceSeen(c.key, c.through); },
                 [&](const CursorChange& c) { transaction.SourceCursor(c.key, c.cursor); },
@@ -219,14 +265,11 @@ Commit Perform(Engine& engine, const std::vector<Change>& changes) {
           [&](const UpdateChange& c) {
             return engine.deliveries().Update({c.id, c.epoch, c.attempt, c.due});
           },
-          [&](const RemoveChange& c) {
-            return engine.deliveries().Remove({.id = c.id,
-                                               .reason = c.reason,
-                                               .client = {},
-                                               .idempotency_key = {},
-                                               .answer = {}});
-          },
+          [&](const RemoveChange& c) { return engine.deliveries().Remove(c.view()); },
           [&](const OffsetChange& c) { return engine.offsets().Write(c.key, c.position); },
+          [&](const StartChange& c) {
+            return engine.Transact([&](Transaction& t) { t.WriteStart(c.key, c.start); });
+          },
           [&](const ForgetChange& c) { return engine.offsets().Forget(c.key); },
           [&](const SeenChange& c) {
             return engine.Transact([&](Transaction& t) { t.SourceSeen(c.key, c.through); });
@@ -265,6 +308,11 @@ Status ReadDeliveries(Engine& engine, Model& model) {
   for (const auto& [id, delivery] : model.deliveries) {
     ASSIGN_OR_RETURN(const StoredDelivery stored, engine.deliveries().Get(id));
     if (!(stored.delivery == delivery)) return Disagree("Get and Iterate: " + Printable(id));
+    ASSIGN_OR_RETURN(const StoredSchedule schedule, engine.deliveries().GetSchedule(id));
+    if (std::tie(schedule.epoch, schedule.attempt, schedule.due, schedule.lsn) !=
+        std::tie(delivery.epoch, delivery.attempt, delivery.due, stored.lsn)) {
+      return Disagree("GetSchedule and Iterate: " + Printable(id));
+    }
   }
   return absl::OkStatus();
 }
@@ -316,12 +364,33 @@ Status ReadDeadLetters(Engine& engine, Model& model) {
 
 }  // namespace
 
-absl::StatusOr<Model> ReadModel(Engine& engine, const std::set<SourceKey>& sources) {
+void ModelNames::Add(const Change& change) {
+  if (const auto* seen = std::get_if<SeenChange>(&change)) sources.insert(seen->key);
+  if (const auto* cursor = std::get_if<CursorChange>(&change)) sources.insert(cursor->key);
+  if (const auto* start = std::get_if<StartChange>(&change)) starts.insert(start->key);
+  if (const auto* remove = std::get_if<RemoveChange>(&change)) answers.insert(*remove);
+}
+
+absl::StatusOr<Model> ReadModel(Engine& engine, const ModelNames& names) {
   Model model;
   RETURN_IF_ERROR(ReadDeliveries(engine, model));
   RETURN_IF_ERROR(ReadOffsets(engine, model));
   RETURN_IF_ERROR(ReadDeadLetters(engine, model));
-  for (const SourceKey& key : sources) {
+  for (const OffsetKey& key : names.starts) {
+    const auto start = engine.offsets().ReadStart(key);
+    if (!start.ok() && start.status().code() == StatusCode::kNotFound) continue;
+    RETURN_IF_ERROR(start.status());
+    model.starts[key] = *start;
+  }
+  for (const RemoveChange& answer : names.answers) {
+    const Status answered = engine.deliveries().Answered(answer.view()).refused();
+    if (answered.ok()) {
+      model.answers.insert(answer);
+    } else if (answered.code() != StatusCode::kNotFound) {
+      return answered;
+    }
+  }
+  for (const SourceKey& key : names.sources) {
     const auto progress = engine.offsets().ReadSource(key);
     if (!progress.ok() && progress.status().code() == StatusCode::kNotFound) continue;
     RETURN_IF_ERROR(progress.status());
@@ -342,6 +411,7 @@ std::string Describe(const std::vector<Change>& changes) {
             [](const UpdateChange& c) { return "update " + Name(c.id); },
             [](const RemoveChange& c) { return "remove " + Name(c.id); },
             [](const OffsetChange& c) { return "offset " + Name(c.key) + "=" + Value(c.position); },
+            [](const StartChange& c) { return "start " + Name(c.key) + "=" + Value(c.start); },
             [](const ForgetChange& c) { return "forget " + Name(c.key); },
             [](const SeenChange& c) { return "seen " + Name(c.key); },
             [](const CursorChange& c) { return "cursor " + Name(c.key); },

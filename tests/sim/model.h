@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,10 +28,21 @@ struct UpdateChange {
 struct RemoveChange {
   std::string id;
   Reason reason = Reason::kAcked;
+  uint64_t epoch = 0;
+  std::string client = {};
+  std::optional<std::string> key = {};  // then it is remembered, if it is an acknowledgement
+  Removal view() const {
+    return {.id = id, .reason = reason, .epoch = epoch, .client = client, .idempotency_key = key};
+  }
+  auto operator<=>(const RemoveChange&) const = default;
 };
 struct OffsetChange {
   OffsetKey key;
   OffsetPosition position;
+};
+struct StartChange {  // in a Transaction only
+  OffsetKey key;
+  OffsetPosition start;
 };
 struct ForgetChange {
   OffsetKey key;
@@ -55,8 +67,9 @@ struct RedriveChange {  // alone only: a Transaction has none
 struct PurgeChange {
   std::string id;
 };
-using Change = std::variant<PutChange, UpdateChange, RemoveChange, OffsetChange, ForgetChange,
-                            SeenChange, CursorChange, DeadLetterChange, RedriveChange, PurgeChange>;
+using Change =
+    std::variant<PutChange, UpdateChange, RemoveChange, OffsetChange, StartChange, ForgetChange,
+                 SeenChange, CursorChange, DeadLetterChange, RedriveChange, PurgeChange>;
 
 // What one call, or one transaction, answers.
 struct ModelAnswer {
@@ -77,29 +90,46 @@ struct ModelSource {
 
 class Model {
  public:
+  // EngineOptions::remembered_answers of the engines that are compared with it.
+  static constexpr uint64_t kAnswersMax = 10;
+
   // All of `changes` or, where one is refused, none.
   ModelAnswer Apply(const std::vector<Change>& changes);
 
-  bool operator==(const Model&) const = default;
+  bool operator==(const Model& other) const;
   // The first few differences, for people; empty if there is none.
   std::string DifferenceTo(const Model& real) const;
 
   std::map<std::string, Delivery> deliveries;
-  std::map<OffsetKey, OffsetPosition> offsets;
+  std::map<OffsetKey, OffsetPosition> offsets, starts;
   std::map<SourceKey, ModelSource> sources;
   std::map<std::string, ModelDeadLetter> dead_letters;
+  std::set<RemoveChange> answers;  // acknowledgements that are remembered
 
  private:
   ModelAnswer ApplyOne(const Change& change);
+  bool Remove(const RemoveChange& remove);
+
+  std::deque<RemoveChange> answered_;  // the same as `answers`, oldest first
+};
+
+// What an engine does not list, and so is asked for by name.
+struct ModelNames {
+  std::set<SourceKey> sources;
+  std::set<OffsetKey> starts;
+  std::set<RemoveChange> answers;
+
+  void Add(const Change& change);
 };
 
 // Does the same to a real engine: the call itself for one change, Engine::Transact for more.
 Commit Perform(Engine& engine, const std::vector<Change>& changes);
 
-// Everything that `engine` shows, also through Get, Count, Topics and IsDeadLettered, which must
-// agree with the lists. Sources cannot be listed; `sources` names those to ask for. Errors:
-// kInternal  two ways to ask the engine answer differently; otherwise what the engine answers
-absl::StatusOr<Model> ReadModel(Engine& engine, const std::set<SourceKey>& sources);
+// Everything that `engine` shows, also through Get, GetSchedule, Count, Topics and IsDeadLettered,
+// which must agree with the lists. `names`: of what cannot be listed.
+// Errors: kInternal  two ways to ask the engine answer differently; otherwise what the engine
+//                    answers
+absl::StatusOr<Model> ReadModel(Engine& engine, const ModelNames& names);
 
 // For failure messages.
 std::string Describe(const std::vector<Change>& changes);

@@ -53,6 +53,9 @@ std::vector<Change> Workload::Next(Engine& engine) {
                                                                    : event_bytes_max_))};
     if (choices_.OneIn(2)) delivery.offset = ++offset_last_;
     std::vector<Change> changes{PutChange{delivery}};
+    if (delivery.offset && *delivery.offset % 3 == 0) {  // what a client begins with
+      changes.push_back(StartChange{key, {*delivery.offset, delivery.incarnation}});
+    }
     if (choices_.OneIn(3)) {
       changes.push_back(SeenChange{{key.topic, 0, key.partition}, ++offset_last_});
     }
@@ -61,9 +64,11 @@ std::vector<Change> Workload::Next(Engine& engine) {
   switch (kind) {
     case 9:
     case 10:
-    case 11: {  // an ACK
+    case 11: {  // an ACK, most with a key
       ended_.push_back(live);
-      return {RemoveChange{live}, OffsetChange{key, OffsetPosition(++offset_last_)},
+      RemoveChange ack{.id = live, .epoch = offset_last_ % 3, .client = key.client};
+      if (offset_last_ % 5 != 0) ack.key = offset_last_ % 2 == 0 ? live : std::string("k\0", 2);
+      return {ack, OffsetChange{key, OffsetPosition(++offset_last_)},
               CursorChange{{key.topic, 0, key.partition}, offset_last_}};
     }
     case 12:
@@ -99,8 +104,10 @@ std::vector<Change> Workload::Next(Engine& engine) {
     case 17:
       if (now.dead_letters.empty() || choices_.OneIn(2)) return {ForgetChange{key}};
       return {PurgeChange{now.dead_letters.rbegin()->first}};
-    case 18:  // a repeated ACK changes nothing
-      return {RemoveChange{ended_.empty() ? "never" : ended_[choices_.Below(ended_.size())]}};
+    case 18: {  // a repeated ACK changes nothing, whatever its key
+      const std::string ended = ended_.empty() ? "never" : ended_[choices_.Below(ended_.size())];
+      return {RemoveChange{.id = ended, .client = key.client, .key = ended}};
+    }
     default:  // a retry after the removal is refused, and takes its transaction with it
       return {OffsetChange{key, OffsetPosition(++offset_last_)},
               UpdateChange{ended_.empty() ? "never" : ended_[choices_.Below(ended_.size())], 1, 1,

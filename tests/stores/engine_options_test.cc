@@ -34,6 +34,7 @@ TEST(EngineOptionsTest, AnOptionOutOfRangeIsNamed) {
       {"segment_bytes", [](auto& o) { o.segment_bytes = (uint64_t{1} << 30) + 4096; }},
       {"event_bytes_max", [](auto& o) { o.event_bytes_max = (uint64_t{1} << 30) + 1; }},
       {"compress_event_bytes_min", [](auto& o) { o.compress_event_bytes_min = 1; }},
+      {"remembered_answers", [](auto& o) { o.remembered_answers = 10'000'001; }},
       {"read_only",
        [](auto& o) {
          o.backend = Backend::kMemory;
@@ -56,9 +57,11 @@ TEST(EngineOptionsTest, TheEdgesOfARangeAreInside) {
   options.event_bytes_max = 0;
   options.compress_event_bytes_min = 0;
   options.value_cache_entries = 0;
+  options.remembered_answers = 0;
   EXPECT_OK(CheckEngineOptions(options));
   options.segment_bytes = uint64_t{1} << 30;
   options.compress_event_bytes_min = 4'096;
+  options.remembered_answers = 10'000'000;
   EXPECT_OK(CheckEngineOptions(options));
 }
 

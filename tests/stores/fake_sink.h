@@ -80,6 +80,7 @@ class FakeSink final : public RecordSink {
   void FailReads(Status why) { read_fails_ = std::move(why); }
   void ReplaceRecord(Lsn lsn, std::string bytes) { records_.at(lsn).bytes = std::move(bytes); }
   const std::string& record(Lsn lsn) const { return records_.at(lsn).bytes; }
+  uint32_t segment_of(Lsn lsn) const { return records_.at(lsn).ref.segment; }
   // Every record, in order.
   template <typename Visit>  // void(const RawRecord&, uint32_t segment)
   void ForEach(Visit visit) const {
@@ -88,9 +89,10 @@ class FakeSink final : public RecordSink {
       visit(*TakeRecord(bytes), record.ref.segment);
     }
   }
-  // Applies everything again to `machines`, as recovery does.
-  void Replay(const StateMachines& machines) const {
+  // Applies everything again to `machines`, as recovery does; of the segments from `oldest` on.
+  void Replay(const StateMachines& machines, uint32_t oldest = 0) const {
     for (const auto& [lsn, record] : records_) {
+      if (record.ref.segment < oldest) continue;
       ByteView bytes = AsBytes(record.bytes);
       machines.Apply(*TakeRecord(bytes), lsn, record.ref);
     }

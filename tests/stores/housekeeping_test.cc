@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -49,8 +50,10 @@ TEST(HousekeepingTest, ASoakStaysInItsBounds) {
   const uint64_t lives = NumberFromEnvironment("HOLDFAST_SEGMENT_LIVES", 300);
   TempDir directory;
   EngineOptions options = TinySegments(directory.Sub("store"));
+  options.remembered_answers = 500;  // of more than a turn around the journal
   uint64_t number = 0;
   std::map<uint64_t, uint32_t> live;  // with attempts
+  std::vector<uint64_t> acked;        // in order
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
     SeededRng rng(7);
@@ -65,10 +68,13 @@ TEST(HousekeepingTest, ASoakStaysInItsBounds) {
           change.PutDelivery(delivery);
           // One in fifty stays for good.
           if (put > 40 && (put - 40) % 50 != 0 && live.contains(put - 40)) {
-            change.RemoveDelivery(IdOf(put - 40), Reason::kAcked);
+            const std::string id = IdOf(put - 40);
+            change.RemoveDelivery({.id = id, .client = "billing", .idempotency_key = id});
             live.erase(put - 40);
+            acked.push_back(put - 40);
           }
           change.WriteOffset(key, put);
+          change.WriteStart(key, put);
           change.SourceSeen({"orders", 0, 0}, put);
         });
         live[put] = 0;
@@ -107,20 +113,28 @@ TEST(HousekeepingTest, ASoakStaysInItsBounds) {
   const auto copy = directory.Sub("copy");
   std::filesystem::copy(options.directory, copy, std::filesystem::copy_options::recursive);
   std::filesystem::remove_all(copy + "/checkpoint");
-  const std::set<SourceKey> sources{{"orders", 0, 0}};
+  ModelNames names{.sources = {{"orders", 0, 0}}, .starts = {{"orders", "billing", 0}}};
+  for (const uint64_t ack : std::span(acked).last(2'000)) {
+    names.answers.insert({.id = IdOf(ack), .client = "billing", .key = IdOf(ack)});
+  }
   options.space_ratio = 100;  // so that nothing is stated again while they are compared
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
   EXPECT_GT(engine->recovery().checkpoint_lsn, 0u);
-  ASSERT_OK_AND_ASSIGN(const Model found, ReadModel(*engine, sources));
+  ASSERT_OK_AND_ASSIGN(const Model found, ReadModel(*engine, names));
   EngineOptions scan_options = options;
   scan_options.directory = copy;
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> scanned, Engine::Open(scan_options));
   EXPECT_EQ(scanned->recovery().checkpoint_lsn, 0u);
-  ASSERT_OK_AND_ASSIGN(const Model from_scan, ReadModel(*scanned, sources));
+  ASSERT_OK_AND_ASSIGN(const Model from_scan, ReadModel(*scanned, names));
   EXPECT_EQ(from_scan.DifferenceTo(found), "");
   EXPECT_EQ(engine->stats().live_records, scanned->stats().live_records);
   EXPECT_EQ(engine->stats().live_bytes, scanned->stats().live_bytes);
   // And it is what was written.
+  EXPECT_EQ(found.starts.at({"orders", "billing", 0}), OffsetPosition(1));
+  EXPECT_EQ(found.answers.size(), options.remembered_answers);
+  for (const uint64_t ack : std::span(acked).last(options.remembered_answers)) {
+    EXPECT_TRUE(found.answers.contains({.id = IdOf(ack), .client = "billing", .key = IdOf(ack)}));
+  }
   ASSERT_EQ(found.deliveries.size(), live.size());
   for (const auto& [put, attempts] : live) {
     const Delivery& delivery = found.deliveries.at(IdOf(put));

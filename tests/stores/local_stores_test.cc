@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/stores/fake_stores.h"
 #include "tests/support/seeds.h"
@@ -52,6 +54,8 @@ TEST(LocalStoresTest, RunningAndReplayingLeadToTheSameState) {
 
 // --- What of each segment is live ---
 
+constexpr size_t kAnswersMax = 30;
+
 // By the records alone: the newest of each key that was not ended since.
 class Recount {
  public:
@@ -60,11 +64,14 @@ class Recount {
   }
   LiveBytes::Share of(uint32_t segment) const {
     LiveBytes::Share share;
-    for (const auto& [key, place] : places_) {
-      if (place.segment != segment) continue;
+    const auto count = [&](const Place& place) {
+      if (place.segment != segment) return;
       ++share.records;
       share.bytes += place.bytes;
-    }
+    };
+    for (const auto& [key, place] : places_) count(place);
+    const size_t forgotten = answers_.size() - std::min(answers_.size(), kAnswersMax);
+    for (size_t i = forgotten; i < answers_.size(); ++i) count(answers_[i]);
     return share;
   }
 
@@ -88,9 +95,14 @@ class Recount {
         places_[fmt::format("delivery {}", FieldsOf<DeliveryPut>(record).id)] = {segment,
                                                                                  Rounded(bytes)};
         return;
-      case RecordType::kDeliveryRemove:
-        places_.erase(fmt::format("delivery {}", FieldsOf<DeliveryRemove>(record).id));
+      case RecordType::kDeliveryRemove: {
+        const auto r = FieldsOf<DeliveryRemove>(record);
+        places_.erase(fmt::format("delivery {}", r.id));
+        if (r.reason == 1 && r.idempotency_key.has_value()) {
+          answers_.push_back({segment, AnswerMemory::kLiveBytes});
+        }
         return;
+      }
       case RecordType::kDeadLetter:
         places_[fmt::format("dead {}", FieldsOf<DeadLetterRecord>(record).id)] = {segment,
                                                                                   Rounded(bytes)};
@@ -106,6 +118,12 @@ class Recount {
       case RecordType::kOffsetForget: {
         const auto r = FieldsOf<OffsetForget>(record);
         places_.erase(position("offset", r.topic, r.client, r.partition));
+        places_.erase(position("start", r.topic, r.client, r.partition));
+        return;
+      }
+      case RecordType::kOffsetStart: {
+        const auto r = FieldsOf<OffsetStart>(record);
+        places_[position("start", r.topic, r.client, r.partition)] = {segment, bytes};
         return;
       }
       case RecordType::kSourceSeen: {
@@ -124,6 +142,7 @@ class Recount {
   }
 
   std::map<std::string, Place> places_;
+  std::vector<Place> answers_;  // of all acknowledgements with a key, oldest first
 };
 
 void ExpectSame(LocalStores& stores, const FakeSink& sink, uint32_t segments) {
@@ -151,12 +170,14 @@ void DoSomething(FakeStores& fake, SeededRng& rng) {
       Accept(fake.deliveries().Put(DeliveryFor(id, std::string(rng.Below(3'000), 'e'))));
       return;
     case 2:  // Without such a delivery it is refused, and nothing is to change.
-      (void)fake.deliveries()  // either is fine
-          .Update({.id = id, .epoch = 4, .attempt = 2, .due = {}})
-          .refused();
+      (void)
+          fake.deliveries()  // either is fine
+              .Update({.id = id, .epoch = 4, .attempt = 2, .due = {}})
+              .refused();
       return;
     case 3:
-      Accept(fake.deliveries().Remove({.id = id}));
+      Accept(fake.deliveries().Remove(
+          {.id = id, .idempotency_key = rng.OneIn(4) ? std::optional<std::string_view>() : id}));
       return;
     case 4:
       Accept(fake.dead_letters().Record(DeadLetterFor(id, std::string(rng.Below(500), 'e'))));
@@ -165,7 +186,10 @@ void DoSomething(FakeStores& fake, SeededRng& rng) {
       Accept(fake.dead_letters().Purge(id));
       return;
     case 6:
-      Accept(fake.offsets().Write(offset, OffsetPosition(rng.Below(1'000))));
+      Accept(fake.stores.Transact([&](Transaction& t) {
+        t.WriteOffset(offset, OffsetPosition(rng.Below(1'000)));
+        t.WriteStart(offset, OffsetPosition(rng.Below(1'000), rng.Below(3)));
+      }));
       return;
     case 7:
       Accept(fake.offsets().Forget(offset));
@@ -184,7 +208,9 @@ TEST(LocalStoresTest, TheLiveBytesAreThoseOfARecountOfTheRecords) {
   for (const uint64_t seed : Seeds(8)) {
     SCOPED_TRACE(seed);
     SeededRng rng(seed);
-    FakeStores fake;
+    EngineOptions options;
+    options.remembered_answers = kAnswersMax;
+    FakeStores fake(options);
     uint32_t segments = 1;
     for (int i = 0; i < 1'000; ++i) {
       DoSomething(fake, rng);
@@ -195,7 +221,7 @@ TEST(LocalStoresTest, TheLiveBytesAreThoseOfARecountOfTheRecords) {
       if (rng.OneIn(20)) ExpectSame(fake.stores, fake.sink, segments);
       if (testing::Test::HasFatalFailure()) return;
     }
-    FakeStores recovered;
+    FakeStores recovered(options);
     fake.sink.Replay(recovered.stores.machines());
     ExpectSame(recovered.stores, fake.sink, segments);
     // Every record once more: what is applied already changes nothing.

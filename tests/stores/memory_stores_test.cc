@@ -11,7 +11,7 @@ namespace {
 // What both backends must do alike is tested with both, in the tests of the stores.
 
 TEST(MemoryStoresTest, ATransactionIsMadeWholeOrNotAtAll) {
-  MemoryState state({});
+  MemoryState state({}, 100);
   MemoryDeliveryStateStore deliveries(state);
   MemoryOffsetStore offsets(state);
   MemoryTransaction transaction;
@@ -31,7 +31,7 @@ TEST(MemoryStoresTest, ATransactionIsMadeWholeOrNotAtAll) {
 }
 
 TEST(MemoryStoresTest, AnUpdateInATransactionSeesItsRemoval) {
-  MemoryState state({});
+  MemoryState state({}, 100);
   MemoryDeliveryStateStore deliveries(state);
   Accept(deliveries.Put(DeliveryFor("a")));
   MemoryTransaction transaction;
@@ -43,7 +43,7 @@ TEST(MemoryStoresTest, AnUpdateInATransactionSeesItsRemoval) {
 }
 
 TEST(MemoryStoresTest, ATransactionHoldsAtMost65535Changes) {
-  MemoryState state({});
+  MemoryState state({}, 100);
   MemoryTransaction transaction;
   transaction.Begin(state);
   for (size_t i = 0; i <= kChangesMax; ++i) transaction.PurgeDeadLetter("id");

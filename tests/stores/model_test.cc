@@ -18,7 +18,7 @@ namespace {
 class ModelTest : public testing::TestWithParam<Backend> {
  protected:
   void Compare(StoreUnderTest& store, const History& history) {
-    const auto shown = ReadModel(*store, history.sources());
+    const auto shown = ReadModel(*store, history.names());
     ASSERT_OK(shown);
     EXPECT_EQ(history.After(history.begun()).DifferenceTo(*shown), "");
   }
@@ -34,6 +34,7 @@ TEST_P(ModelTest, RandomOperationsAndRestarts) {
     EngineOptions options;
     options.segment_bytes = uint64_t{64} << (10 + choices.Below(3));
     options.value_cache_entries = choices.Below(3) * 10;
+    options.remembered_answers = Model::kAnswersMax;
     StoreUnderTest store(GetParam(), options);
     History history;
     Workload workload(seed, 1'500, history, store.clock());

@@ -112,6 +112,61 @@ TEST_P(OffsetStoreTest, BadKeysAndOffsetsAreRefused) {
   EXPECT_TRUE(offsets().ReadAll().empty());
 }
 
+// Proves: O4
+TEST_P(OffsetStoreTest, TheFirstStartOfAnIncarnationHolds) {
+  const OffsetKey key{"orders", "billing", 2};
+  const auto start = [&](OffsetPosition at) {
+    return store_->Transact([&](Transaction& t) { t.WriteStart(key, at); });
+  };
+  EXPECT_FAILS(offsets().ReadStart(key), kNotFound, kNone);
+  EXPECT_TRUE(start({7, 1}).changed());
+  EXPECT_FALSE(start({3, 1}).changed());
+  EXPECT_FALSE(start({9, 1}).changed());
+  EXPECT_FALSE(start({1, 0}).changed());
+  EXPECT_EQ(*offsets().ReadStart(key), OffsetPosition(7, 1));
+  EXPECT_FAILS(offsets().Read(key), kNotFound, kNone);  // a start is no position
+  EXPECT_TRUE(start({0, 2}).changed());
+  EXPECT_FAILS(start({kOffsetMax + 1, 3}).Wait(), kInvalidArgument, kNone);
+  EXPECT_TRUE(offsets().Write(key, {4, 2}).changed());
+  ASSERT_OK(offsets().Flush());
+  store_.Kill();
+  EXPECT_EQ(*offsets().ReadStart(key), OffsetPosition(0, 2));
+  EXPECT_FAILS(offsets().ReadStart({"orders", "billing", 3}), kNotFound, kNone);
+  store_.Reopen();
+  EXPECT_EQ(*offsets().ReadStart(key), OffsetPosition(0, 2));
+  ASSERT_OK(offsets().Forget(key).Wait());
+  EXPECT_FAILS(offsets().ReadStart(key), kNotFound, kNone);
+  EXPECT_FALSE(offsets().Forget(key).changed());
+  store_.CutPower();
+  EXPECT_FAILS(offsets().ReadStart(key), kNotFound, kNone);
+  EXPECT_TRUE(start({5, 2}).changed());
+  EXPECT_TRUE(offsets().Forget(key).changed());  // there is a start, and no position
+}
+
+TEST_P(OffsetStoreTest, AStartIsJudgedWithItsTransaction) {
+  const OffsetKey key{"orders", "billing", 2};
+  ASSERT_OK(store_
+                ->Transact([&](Transaction& t) {
+                  t.WriteStart(key, 7);
+                  t.WriteStart(key, 8);
+                  t.ForgetOffset(key);
+                  t.WriteStart(key, 9);
+                  t.WriteStart(key, 10);
+                })
+                .Wait());
+  EXPECT_EQ(*offsets().ReadStart(key), OffsetPosition(9));
+  ASSERT_OK(store_
+                ->Transact([&](Transaction& t) {
+                  t.WriteOffset(key, 9);
+                  t.WriteOffset({"orders", "audit", 2}, 1);
+                  t.ForgetOffset(key);
+                })
+                .Wait());
+  EXPECT_FAILS(offsets().ReadStart(key), kNotFound, kNone);
+  store_.CutPower();
+  EXPECT_FAILS(offsets().ReadStart(key), kNotFound, kNone);
+}
+
 TEST_P(OffsetStoreTest, BothMarksOfASourceOnlyRise) {
   const SourceKey key{"orders", 1, 2};
   EXPECT_FAILS(offsets().ReadSource(key), kNotFound, kNone);

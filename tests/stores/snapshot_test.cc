@@ -23,7 +23,12 @@ struct Written {
 };
 
 struct Stores {
-  explicit Stores(uint64_t seed) : rng(seed), stores(sequencer, rng, EngineOptions()) {}
+  explicit Stores(uint64_t seed) : rng(seed), stores(sequencer, rng, Options()) {}
+  static EngineOptions Options() {
+    EngineOptions options;
+    options.remembered_answers = 20;
+    return options;
+  }
   void Apply(const Written& written, Lsn lsn) {
     stores.machines().Apply(written.record.raw(), lsn, written.ref);
   }
@@ -69,7 +74,7 @@ class Events {
  private:
   EncodedRecord Record(const std::string& id) {
     const uint64_t n = rng_.Below(5);
-    switch (rng_.Below(12)) {
+    switch (rng_.Below(14)) {
       case 0:
       case 1:
       case 2:
@@ -84,8 +89,16 @@ class Events {
         return EncodedRecord(
             DeliveryReschedule{.id = id, .epoch = n, .attempt = n + 1, .due_ns = -5});
       case 5:
-      case 6:
-        return EncodedRecord(DeliveryRemove{.id = id, .epoch = n, .client = "c"});
+      case 6: {
+        const bool remembered = rng_.OneIn(2);
+        if (remembered) acks_.emplace_back(newest() + 1, AnswerHash(id, n, "c", "key"));
+        return EncodedRecord(DeliveryRemove{
+            .id = id,
+            .epoch = n,
+            .client = "c",
+            .reason = 1,
+            .idempotency_key = remembered ? std::optional<std::string_view>("key") : std::nullopt});
+      }
       case 7:
         return EncodedRecord(DeadLetterRecord{.id = id, .dlq_topic = "dlq", .reason = "why"});
       case 8:
@@ -94,6 +107,19 @@ class Events {
       case 9:
         return EncodedRecord(
             OffsetAdvance{.topic = id, .client = "c", .partition = n % 2, .next = rng_.Next()});
+      case 12:
+        return EncodedRecord(OffsetStart{.topic = id,
+                                         .client = "c",
+                                         .partition = n % 2,
+                                         .incarnation = rng_.Below(3),
+                                         .start = rng_.Next()});
+      case 13: {  // some acknowledgements are stated again
+        AnswersWriter answers;
+        for (const auto& [lsn, hash] : acks_) {
+          if (lsn + 400 > newest() && rng_.OneIn(3)) answers.Add(lsn, hash);
+        }
+        return EncodedRecord(Answers{.answers = answers.stored()});
+      }
       case 10:
         return EncodedRecord(OffsetForget{.topic = id, .client = "c", .partition = n % 2});
       default:
@@ -104,6 +130,7 @@ class Events {
 
   SeededRng rng_;
   std::vector<Written> written_;
+  std::vector<std::pair<Lsn, uint64_t>> acks_;
 };
 
 using Chunks = std::vector<std::pair<uint32_t, std::string>>;

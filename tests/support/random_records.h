@@ -55,6 +55,16 @@ class RandomRecords {
     event.compressed = rng_.OneIn(2);
     event.raw_bytes = event.compressed ? rng_.Next() >> 1 : event.bytes.size();
   }
+  void Set(StoredAnswers& answers) {
+    AnswersWriter writer;
+    Lsn lsn;
+    for (uint64_t i = rng_.Below(5); i > 0; --i) {
+      lsn = lsn + 1 + (rng_.Next() >> (2 + rng_.Below(62)) >> 2);
+      writer.Add(lsn, rng_.Next());
+    }
+    answers = writer.stored();
+    answers.bytes = strings_.emplace_back(answers.bytes);
+  }
   template <typename T>
   void Set(std::optional<T>& value) {
     value.reset();
@@ -67,6 +77,9 @@ class RandomRecords {
 
 inline bool Same(const StoredEvent& a, const StoredEvent& b) {
   return a.raw_bytes == b.raw_bytes && a.compressed == b.compressed && a.bytes == b.bytes;
+}
+inline bool Same(const StoredAnswers& a, const StoredAnswers& b) {
+  return a.count == b.count && a.bytes == b.bytes;
 }
 template <typename T>
 bool Same(const T& a, const T& b) {

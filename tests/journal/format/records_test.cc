@@ -172,7 +172,7 @@ TEST(RecordsTest, UnknownTypesVersionsAndFlagsAreToldFromDamage) {
   const std::string known = Encoded(DeadLetterPurge{.id = "x"});
   const std::string_view fields = std::string_view(known).substr(kRecordHeaderBytes);
   for (const std::string& bytes :
-       {Framed(11, 1, 0, fields), Framed(31, 1, 1, fields), Framed(255, 1, 0, ""),
+       {Framed(13, 1, 0, fields), Framed(31, 1, 1, fields), Framed(255, 1, 0, ""),
         Framed(10, 2, 0, fields), Framed(10, 255, 0, fields), Framed(10, 1, 2, fields)}) {
     EXPECT_EQ(Decoded(bytes).status().code(), StatusCode::kUnimplemented);
   }
@@ -200,7 +200,7 @@ TEST(RecordsTest, RandomFieldsNeverDecodeToAnotherForm) {
     } else {
       const uint8_t type = static_cast<uint8_t>(bytes[0]);
       EXPECT_EQ(read.status().code(),
-                type > 10 && type < 16 ? StatusCode::kUnimplemented : StatusCode::kDataLoss);
+                type > 12 && type < 16 ? StatusCode::kUnimplemented : StatusCode::kDataLoss);
     }
   }
 }
@@ -243,7 +243,19 @@ TEST(RecordsTest, TheFormatIsFrozen) {
   };
   EXPECT_EQ(encode_up_to(10), 4245741765540802435u);
   EXPECT_EQ(encode_up_to(15), 2716103240256497669u);  // with those of the Meta
-  EXPECT_EQ(type, RandomRecords::kTypes);
+  EXPECT_EQ(type + 2, RandomRecords::kTypes);  // and those below
+  EXPECT_EQ(Encoded(OffsetStart{.topic = "t", .client = "c", .partition = 1, .start = 300}),
+            std::string("\x0b\x01\x00\x00\x08\x00\x00\x00\x01t\x01"
+                        "c\x01\x00\xac\x02",
+                        16));
+  AnswersWriter answers;
+  answers.Add(Lsn(5), 0x0807060504030201);
+  answers.Add(Lsn(305), 2);
+  EXPECT_EQ(Encoded(Answers{.answers = answers.stored()}),
+            std::string("\x0c\x01\x00\x00\x14\x00\x00\x00\x02"
+                        "\x05\x01\x02\x03\x04\x05\x06\x07\x08"
+                        "\xac\x02\x02\x00\x00\x00\x00\x00\x00\x00",
+                        28));
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ class DeliveryBook {
   Client& ClientOfFlight(const Flight& flight) { return clients_[tracks_[flight.track].client]; }
   size_t sources() const { return sources_.size(); }
   size_t clients() const { return clients_.size(); }
+  size_t slots() const { return flights_.size(); }  // live ones and others
   uint64_t in_flight() const { return by_id_.size(); }
 
   // A flight on `track`, pending in its window from now on. `event`: of AddUnnumbered, for one

@@ -32,6 +32,7 @@ Status CheckOptions(const DispatcherOptions& options) {
   if (options.in_flight_per_client == 0 || options.in_flight_total == 0) {
     return Invalid("in_flight_per_client and in_flight_total must be at least 1");
   }
+  if (options.audit_one_in == 0) return Invalid("audit_one_in is 0: it must be at least 1");
   return absl::OkStatus();
 }
 

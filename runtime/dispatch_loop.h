@@ -31,6 +31,9 @@ class DispatchLoop final : public Dispatcher {
   void Withdraw(std::string_view id, std::function<void(Status)> done) override {
     core_.Withdraw(id, std::move(done));
   }
+  void Resubscribe(const Resubscription& to, std::function<void(Status)> done) override {
+    core_.Resubscribe(to, std::move(done));
+  }
   void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel) override {
     core_.ChannelOpened(client, std::move(channel));
   }
@@ -39,6 +42,9 @@ class DispatchLoop final : public Dispatcher {
   }
   void Tick() override { core_.Tick(); }
   uint64_t Pending(std::string_view client) override { return core_.Pending(client); }
+  StatusOr<std::vector<PendingDelivery>> Pending(const PendingFilter& filter) override {
+    return core_.Pending(filter);
+  }
   DispatcherStats Stats() override { return core_.Stats(); }
 
  private:

@@ -33,9 +33,12 @@ DispatcherCore::~DispatcherCore() {
 }
 
 void DispatcherCore::Run(Effects& effects) {
-  for (const Push& push : effects.pushes) push.to->Push(push.delivery);
+  const bool guarded = host_.guard != nullptr;
+  for (const Push& push : effects.pushes) {
+    guarded ? PushIfOwned(push) : push.to->Push(push.delivery);
+  }
   for (const Told& told : effects.told) {
-    host_.source_ack->Finished(*told.source, told.offset, told.token);
+    guarded ? TellIfOwned(told) : host_.source_ack->Finished(*told.source, told.offset, told.token);
   }
   for (const Answer& answer : effects.answers) answer.done(answer.status);
   for (const std::function<void()>& other : effects.others) other();
@@ -187,6 +190,11 @@ Status DispatcherCore::CheckTargets(const std::vector<Target>& targets) const {
 StatusOr<DeliverResult> DispatcherCore::Deliver(const SourceEvent& event,
                                                 const std::vector<Target>& targets) {
   RETURN_IF_ERROR(CheckTargets(targets));
+  if (!Owns(event.source)) {
+    MutexLock lock(mu_);
+    ++stats_.refused_deliveries;
+    return NotOwned();
+  }
   Effects effects;
   StatusOr<DeliverResult> result;
   {
@@ -207,14 +215,24 @@ StatusOr<DeliverResult> DispatcherCore::Deliver(const SourceEvent& event,
 
 // The source hands in again what it handed in before. The answer is as durable as what was decided
 // then: raising `seen` to what it is changes nothing, and waits for the record that raised it.
-DeliverResult DispatcherCore::Repeat(uint32_t source, const SourceEvent& event,
-                                     const std::vector<Target>& targets, Effects& effects) {
+StatusOr<DeliverResult> DispatcherCore::Repeat(uint32_t source, const SourceEvent& event,
+                                               const std::vector<Target>& targets,
+                                               Effects& effects) {
   DeliverResult result;
+  std::vector<std::pair<Slot, Reschedule>> raises;  // of subscriptions that were taken over
   for (const Target& target : targets) {
     result.targets.push_back(Again(source, *event.offset, target.client));
+    if (result.targets.back().outcome != DeliverOutcome::kAlreadyInFlight) continue;
+    const Slot slot = book_.Find(result.targets.back().id);
+    ASSIGN_OR_RETURN(const std::optional<Reschedule> raise, ToRaise(slot, target.epoch));
+    if (raise.has_value()) raises.emplace_back(slot, *raise);
   }
-  result.durable = engine_.Transact(
-      [&](Transaction& change) { change.SourceSeen(event.source, *event.offset); });
+  result.durable = engine_.Transact([&](Transaction& change) {
+    for (const auto& [slot, raise] : raises) change.UpdateDelivery(raise);
+    change.SourceSeen(event.source, *event.offset);
+  });
+  RETURN_IF_ERROR(result.durable.refused());
+  for (const auto& [slot, raise] : raises) Raised(slot, raise.epoch, result.durable);
   if (!book_.Unfinished(source, *event.offset)) {
     TellWhenDurable(source, event, result.durable, effects);
   }
@@ -261,8 +279,9 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     const bool pushed_now = channel != kNone;
     const uint32_t track = book_.FindTrack(source, client);
     const bool begun = track != kNone && book_.track(track).start.has_value();
+    const uint64_t epoch = std::max(target.epoch, FloorOf(client, event.source.topic));
     puts.push_back({.delivery = {.id = engine_.NewDeliveryId(),
-                                 .epoch = target.epoch,
+                                 .epoch = epoch,
                                  .topic = event.source.topic,
                                  .incarnation = event.source.incarnation,
                                  .partition = event.source.partition,
@@ -322,12 +341,6 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
 
 absl::Duration DispatcherCore::Backoff(uint32_t attempts) {
   return BackoffAfter(options_, attempts, rng_);
-}
-
-void DispatcherCore::Audit(std::string_view what, const Flight& flight) {
-  if (options_.audit == nullptr) return;
-  options_.audit->Log(LogLevel::kInfo, fmt::format("{} id={} attempt={} epoch={}", what,
-                                                   flight.id.view(), flight.attempt, flight.epoch));
 }
 
 uint64_t DispatcherCore::Pending(std::string_view name) {

@@ -40,18 +40,27 @@ class DispatcherCore {
   void Ack(const Acknowledgement& ack, std::function<void(Status)> done) ABSL_LOCKS_EXCLUDED(mu_);
   Status Nack(const Acknowledgement& nack) ABSL_LOCKS_EXCLUDED(mu_);
   void Withdraw(std::string_view id, std::function<void(Status)> done) ABSL_LOCKS_EXCLUDED(mu_);
+  void Resubscribe(const Resubscription& to, std::function<void(Status)> done)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel)
       ABSL_LOCKS_EXCLUDED(mu_);
   void ChannelClosed(std::string_view client, const Channel* channel) ABSL_LOCKS_EXCLUDED(mu_);
   void Tick() ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t Pending(std::string_view client) ABSL_LOCKS_EXCLUDED(mu_);
+  StatusOr<std::vector<PendingDelivery>> Pending(const PendingFilter& filter)
+      ABSL_LOCKS_EXCLUDED(mu_);
   DispatcherStats Stats() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // How many slots a look at everything in flight visits before it lets others have the lock.
+  static constexpr Slot kSlotsTogether = 4'096;
+
   using Done = std::function<void(Status)>;
   struct Push {
     std::shared_ptr<Channel> to;
     Delivery delivery;
+    Slot slot = kNone;
+    uint32_t generation = 0;
   };
   struct Told {
     const SourceKey* source = nullptr;  // of the book, which keeps it
@@ -96,14 +105,47 @@ class DispatcherCore {
 
   // --- Deliver ---
   Status CheckTargets(const std::vector<Target>& targets) const;
-  DeliverResult Repeat(uint32_t source, const SourceEvent& event,
-                       const std::vector<Target>& targets, Effects& effects)
+  StatusOr<DeliverResult> Repeat(uint32_t source, const SourceEvent& event,
+                                 const std::vector<Target>& targets, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   DeliverResult::OfTarget Again(uint32_t source, uint64_t offset, const std::string& client)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   StatusOr<DeliverResult> Accept(uint32_t source, const SourceEvent& event,
                                  const std::vector<Target>& targets, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Whose it is (dispatcher_owner.cc) ---
+  bool Owns(const SourceKey& source) const {
+    return host_.guard == nullptr || host_.guard->Owns(source);
+  }
+  static Status NotOwned();
+  // Asks the guard about the source of a delivery that is in flight.
+  Status CheckOwned(std::string_view id) ABSL_LOCKS_EXCLUDED(mu_);
+  void PushIfOwned(const Push& push) ABSL_LOCKS_EXCLUDED(mu_);
+  void TellIfOwned(const Told& told) ABSL_LOCKS_EXCLUDED(mu_);
+  void TellWithheld() ABSL_LOCKS_EXCLUDED(mu_);
+  void WithholdDeadLetter(Slot slot, uint32_t generation) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // What Resubscribe named for a client.
+  struct EpochFloor {
+    uint64_t of_all = 0;           // topics
+    StringMap<uint64_t> of_topic;  // if it is more
+    Commit newest;                 // of the epochs that were raised
+  };
+  uint64_t FloorOf(uint32_t client, std::string_view topic) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsConcerned(Slot slot, uint32_t client, const std::optional<std::string_view>& topic)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Raises those of [from, end), as far as they are lower.
+  Status RaiseEpochs(const Resubscription& to, uint32_t client, Slot from, Slot end)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  Status RaiseEpoch(Slot slot, uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What raises it; none: nothing needs to. Views its id.
+  StatusOr<std::optional<Reschedule>> ToRaise(Slot slot, uint64_t epoch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Raised(Slot slot, uint64_t epoch, const Commit& commit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- What is in flight (dispatcher_view.cc) ---
+  PendingDelivery Show(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // --- Pushing ---
   void PushOrWait(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -114,6 +156,7 @@ class DispatcherCore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hand(Slot slot, uint32_t channel, Delivery delivery, absl::Duration now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CountPush(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arm(Slot slot, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsWaiting(const std::pair<Slot, uint32_t>& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wait(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -163,6 +206,8 @@ class DispatcherCore {
   void WriteCursors() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Duration Backoff(uint32_t attempts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Audit(std::string_view what, const Flight& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AuditRefusal(std::string_view what, const Acknowledgement& ack, const Status& why);
+  bool IsAudited(std::string_view id) const;
 
   Engine& engine_;  // Borrowed, as all in host_.
   const DispatcherOptions options_;
@@ -177,6 +222,8 @@ class DispatcherCore {
   bool ends_awaited_ ABSL_GUARDED_BY(mu_) = false;   // FinishEnds() will come
   // Who else wants to know the outcome of an end.
   absl::flat_hash_map<Slot, std::vector<Done>> joined_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<uint32_t, EpochFloor> floors_ ABSL_GUARDED_BY(mu_);  // by client
+  std::vector<Told> withheld_ ABSL_GUARDED_BY(mu_);  // until the guard lets them go
   DispatcherStats stats_ ABSL_GUARDED_BY(mu_);
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<TimerWheel::Timer> due_ ABSL_GUARDED_BY(mu_);

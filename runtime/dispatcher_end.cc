@@ -62,14 +62,16 @@ Status DispatcherCore::CheckOwner(const Acknowledgement& ack, Slot slot) {
 
 void DispatcherCore::Ack(const Acknowledgement& ack, std::function<void(Status)> done) {
   Effects effects;
+  Status answer = CheckOwned(ack.id);
   {
     MutexLock lock(mu_);
     const Slot slot = ready_ ? book_.Find(ack.id) : kNone;
-    const Status answer = ready_ ? CheckOwner(ack, slot) : NotReady();
+    if (answer.ok()) answer = ready_ ? CheckOwner(ack, slot) : NotReady();
     if (ready_ && slot == kNone) {
       AckAgain(ack, std::move(done), effects);
     } else if (!answer.ok()) {
       ++stats_.refused_acks;
+      AuditRefusal("refuse-ack", ack, answer);
       effects.answers.push_back({std::move(done), answer});
     } else {
       EndIt(slot, {.reason = Reason::kAcked, .key = KeyOf(ack)}, std::move(done), effects);
@@ -86,16 +88,20 @@ void DispatcherCore::AckAgain(const Acknowledgement& ack, Done done, Effects& ef
                                                          .epoch = ack.epoch,
                                                          .client = ack.client,
                                                          .idempotency_key = KeyOf(ack)});
-  if (!answered.refused().ok()) ++stats_.refused_acks;
+  if (!answered.refused().ok()) {
+    ++stats_.refused_acks;
+    AuditRefusal("refuse-ack", ack, answered.refused());
+  }
   After(answered, std::move(done), effects);
 }
 
 void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> done) {
   Effects effects;
+  Status answer = CheckOwned(id);
   {
     MutexLock lock(mu_);
     const Slot slot = ready_ ? book_.Find(id) : kNone;
-    const Status answer = ready_ ? CheckEndable(slot) : NotReady();
+    if (answer.ok()) answer = ready_ ? CheckEndable(slot) : NotReady();
     if (answer.ok()) {
       EndIt(slot, {.reason = Reason::kWithdrawn}, std::move(done), effects);
     } else {
@@ -106,10 +112,15 @@ void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> d
 }
 
 Status DispatcherCore::Nack(const Acknowledgement& nack) {
+  Status answer = CheckOwned(nack.id);
   MutexLock lock(mu_);
   if (!ready_) return NotReady();
   const Slot slot = book_.Find(nack.id);
-  RETURN_IF_ERROR(CheckOwner(nack, slot));
+  if (answer.ok()) answer = CheckOwner(nack, slot);
+  if (!answer.ok()) {
+    AuditRefusal("refuse-nack", nack, answer);
+    return answer;
+  }
   Flight& flight = book_.flight(slot);
   // A push that is on its way, or the end: the nack comes too late to bring anything forward.
   if (flight.phase != Phase::kArmed) return absl::OkStatus();
@@ -259,7 +270,8 @@ void DispatcherCore::TellWhenDurable(uint32_t source, const SourceEvent& event,
 
 void DispatcherCore::TellSource(uint32_t source, std::optional<uint64_t> offset, uint64_t token,
                                 Effects& effects) {
-  ++stats_.source_acks;
+  // With a guard it counts once it is let through.
+  if (host_.guard == nullptr || host_.source_ack == nullptr) ++stats_.source_acks;
   if (host_.source_ack == nullptr) return;
   effects.told.push_back({&book_.source(source).key, offset, token});
 }
@@ -278,6 +290,9 @@ void DispatcherCore::BeginDeadLetter(Slot slot, Effects& effects) {
   const auto shared = std::make_shared<Delivery>(*std::move(delivery));
   ++outstanding_;
   effects.others.push_back([this, slot, generation = flight.generation, shared] {
+    if (!Owns({shared->topic, shared->incarnation, shared->partition})) {
+      return WithholdDeadLetter(slot, generation);
+    }
     if (host_.sink == nullptr) {
       return AfterSink(slot, generation, shared, DeadLetterPlace{options_.dlq_topic, 0});
     }

@@ -94,10 +94,6 @@ void DispatcherCore::PushCounted(Slot slot, uint32_t channel, Effects& effects) 
     }
     return Arm(slot, engine_.EngineNow() + Backoff(flight.attempt));
   }
-  if (flight.attempt > 1) {
-    ++stats_.redelivered;
-    ++book_.ClientOfFlight(flight).redelivered;
-  }
   Hand(slot, channel, *std::move(delivery), engine_.EngineNow(), effects);
 }
 
@@ -108,10 +104,21 @@ void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, absl::
   flight.counted = false;
   book_.Attach(slot, channel);
   Arm(slot, now + options_.ack_timeout);
+  if (host_.guard == nullptr) CountPush(slot);  // otherwise once it is let through
+  effects.pushes.push_back(
+      {book_.channel(channel).channel, std::move(delivery), slot, flight.generation});
+}
+
+void DispatcherCore::CountPush(Slot slot) {
+  const Flight& flight = book_.flight(slot);
+  Client& client = book_.ClientOfFlight(flight);
   ++stats_.pushed;
-  ++book_.ClientOfFlight(flight).pushed;
+  ++client.pushed;
+  if (flight.attempt > 1) {
+    ++stats_.redelivered;
+    ++client.redelivered;
+  }
   Audit("push", flight);
-  effects.pushes.push_back({book_.channel(channel).channel, std::move(delivery)});
 }
 
 void DispatcherCore::Arm(Slot slot, absl::Duration due) {
@@ -187,6 +194,7 @@ void DispatcherCore::Tick() {
     }
     Run(effects);
   }
+  if (host_.guard != nullptr) TellWithheld();
 }
 
 // How far each source may forget; written now and then, because only a restart of it asks.

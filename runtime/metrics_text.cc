@@ -70,6 +70,8 @@ std::string MetricsText(const DispatcherStats& stats) {
   one("refused_acks_total", "counter", "Acknowledgements without effect.", stats.refused_acks);
   one("refused_deliveries_total", "counter", "Events that were refused.", stats.refused_deliveries);
   one("source_acks_total", "counter", "Events whose source was told their end.", stats.source_acks);
+  one("withheld_total", "counter", "Pushes, source ACKs and dead letters of another's sources.",
+      stats.withheld);
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto value) {
     text.Family(name, type, help);

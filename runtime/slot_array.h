@@ -28,6 +28,9 @@ class SlotArray {
   // Needs: it was taken, and not given back since.
   void GiveBack(Slot slot) { free_.push_back(slot); }
 
+  // Slots that were ever taken: all that may hold a value are below.
+  size_t size() const { return used_; }
+
   Value& operator[](Slot slot) { return chunks_[slot / kChunk][slot % kChunk]; }
   const Value& operator[](Slot slot) const { return chunks_[slot / kChunk][slot % kChunk]; }
 
@@ -35,7 +38,7 @@ class SlotArray {
   static constexpr size_t kChunk = 1'024;
 
   std::vector<std::unique_ptr<Value[]>> chunks_;
-  size_t used_ = 0;  // slots that were ever taken
+  size_t used_ = 0;
   std::vector<Slot> free_;
 };
 

@@ -31,6 +31,10 @@ class TimerWheel {
   // Nothing happens if it is not set.
   void Clear(Timer timer);
   bool IsSet(Timer timer) const;
+  // When it fires. Needs: it is set
+  absl::Duration DueOf(Timer timer) const {
+    return kGrain * static_cast<int64_t>(nodes_[timer].tick);
+  }
   size_t size() const { return size_; }
 
   // What one turn does at most.

@@ -50,8 +50,11 @@ struct DispatcherOptions {
   uint64_t in_flight_total = 20'000'000;
   std::string dlq_topic = "dead-letters";  // what a dead letter of the built-in sink names
   LogSink* audit = nullptr;                // one line for each push, ack, refusal, end; borrowed
-  LogSink* log = nullptr;                  // borrowed
-  Clock* clock = nullptr;                  // borrowed; null: RealClock(). Wall time for people
+  // Of so many deliveries one has audit lines, then all of its lines. By its id: the same ones in
+  // every process. 1: all; >= 1
+  uint64_t audit_one_in = 1;
+  LogSink* log = nullptr;  // borrowed
+  Clock* clock = nullptr;  // borrowed; null: RealClock(). Wall time for people
 };
 
 // One event from a source.
@@ -66,7 +69,10 @@ struct SourceEvent {
 
 struct Target {
   std::string client;
-  uint64_t epoch = 1;  // of the subscription: rises when it is taken over; >= 1
+  // Of the subscription: rises when it is taken over; >= 1. If it is higher than that of a delivery
+  // which is in flight already, that one's is raised to it. If it is lower than what Resubscribe
+  // named in this process, that holds.
+  uint64_t epoch = 1;
 };
 
 enum class DeliverOutcome {
@@ -92,6 +98,41 @@ struct Acknowledgement {
   std::string_view idempotency_key = {};  // empty: the id serves as one
 };
 
+// A client's subscriptions begin anew, or have another owner.
+struct Resubscription {
+  std::string_view client;
+  std::optional<std::string_view> topic = {};  // none: all of its topics
+  uint64_t epoch = 0;                          // from now on; >= 1
+};
+
+// What is done about a delivery at a moment.
+enum class DeliveryPhase {
+  kWaiting,        // due; its client has no channel
+  kScheduled,      // pushed next when it is due; pushed before, if attempt says so
+  kCounting,       // its next push is being counted, durably
+  kEnding,         // acknowledged, withdrawn or dead-lettered; not durable yet
+  kDeadLettering,  // with the sink or the ledger, or waits to be tried there again
+};
+// "waiting", "scheduled", "counting", "ending", "dead-lettering".
+std::string_view DeliveryPhaseName(DeliveryPhase phase);
+
+struct PendingDelivery {
+  std::string id;
+  std::string client;
+  SourceKey source;
+  std::optional<uint64_t> offset;
+  uint64_t epoch = 0;
+  uint32_t attempt = 0;  // pushes counted
+  DeliveryPhase phase = DeliveryPhase::kWaiting;
+  absl::Duration due_in;  // until it is looked at next; zero: now, or nothing waits for a time
+  absl::Duration age;     // since its put
+};
+
+struct PendingFilter {
+  std::optional<std::string_view> client = {}, topic = {};  // none: all
+  size_t limit = 100;                                       // at most so many; 1 .. 10,000
+};
+
 struct ClientStats {
   std::string client;
   uint64_t channels = 0;   // open
@@ -108,6 +149,7 @@ struct DispatcherStats {
   uint64_t pushed = 0, redelivered = 0;
   uint64_t acked = 0, nacked = 0, withdrawn = 0, dead_lettered = 0;
   uint64_t refused_acks = 0, refused_deliveries = 0;
+  uint64_t withheld = 0;  // pushes, source ACKs and dead letters that the guard held back
   uint64_t source_acks = 0;
   uint64_t recovered = 0, unreadable = 0;  // at Recover()
   std::vector<ClientStats> clients;        // every client that was ever named
@@ -131,14 +173,26 @@ class Channel {
   virtual void Push(const Delivery& delivery) = 0;
 };
 
-// Told once per event when its last target has finished, durably. A kill before it makes the source
-// hand the event in again.
+// Told once per event when its last target has finished, durably. A kill before it, or the end of
+// the dispatcher while a guard holds it back, makes the source hand the event in again.
 class SourceAck {
  public:
   virtual ~SourceAck() = default;
   // `token` is that of an event without a number, 0 otherwise.
   virtual void Finished(const SourceKey& source, std::optional<uint64_t> offset,
                         uint64_t token) = 0;
+};
+
+// Whether this process may still act for a source: in a cluster another instance takes over, and
+// whoever was stopped meanwhile does not know. Asked just before each push, each SourceAck and each
+// dead-lettering, and before Deliver, Ack, Nack and Withdraw take effect. No: a call is refused
+// with kStaleOwner and changes nothing; a push or a SourceAck is held back and tried again later,
+// without spending another attempt.
+class OwnershipGuard {
+ public:
+  virtual ~OwnershipGuard() = default;
+  // Must not block.
+  virtual bool Owns(const SourceKey& source) = 0;
 };
 
 struct DeadLetterPlace {
@@ -173,6 +227,7 @@ struct DispatcherHost {
   SourceAck* source_ack = nullptr;
   DeadLetterSink* sink = nullptr;
   DeadLetterLedger* ledger = nullptr;
+  OwnershipGuard* guard = nullptr;  // null: all sources are this process's
   // Asked before each push after the first and each dead-lettering; false withdraws the delivery.
   // Called with the dispatcher's lock held: must not call it, nor block.
   std::function<bool(const Delivery&)> still_wanted;
@@ -205,6 +260,7 @@ class Dispatcher {
   // Errors: kFailedPrecondition  kNotReady: Recover() comes first
   //         kResourceExhausted   kLimit: too many in flight; or as DeliveryStateStore::Put.
   //                              Nothing was written
+  //         kPermissionDenied    kStaleOwner: the source is another's
   //         kInvalidArgument     a name or the event is too large; two targets are one client
   virtual absl::StatusOr<DeliverResult> Deliver(const SourceEvent& event,
                                                 const std::vector<Target>& targets) = 0;
@@ -214,7 +270,9 @@ class Dispatcher {
   // the EngineOptions::remembered_answers newest.
   // Errors (in `done`; without effect):
   //   kNotFound            no delivery of this id is in flight here
-  //   kPermissionDenied    kWrongClient; kStaleOwner: the epoch is not the delivery's
+  //   kPermissionDenied    kWrongClient; kStaleOwner: the epoch is not the delivery's, or its
+  //   source
+  //                        is another's
   //   kFailedPrecondition  kTerminal: it is being dead-lettered; kNotReady
   //   kResourceExhausted   not written, it is still in flight and comes again
   //   kUnavailable         the outcome is unknown: the journal failed
@@ -224,6 +282,17 @@ class Dispatcher {
   virtual absl::Status Nack(const Acknowledgement& nack) = 0;
   // Ends the delivery without an acknowledgement or a dead letter. Errors: as Ack
   virtual void Withdraw(std::string_view id, std::function<void(absl::Status)> done) = 0;
+
+  // Raises the epoch of what is in flight for the client: an acknowledgement with an older one is
+  // refused from now on, later pushes carry the new one, and so do deliveries that are handed in
+  // with a lower one. Epochs that are as high already stay. `done` is called once, with OK when the
+  // epoch of every delivery concerned is durable; after an error it may have been raised for some,
+  // and the call can be made again.
+  // Errors (in `done`):
+  //   kInvalidArgument     epoch 0
+  //   kFailedPrecondition  kNotReady
+  //   kResourceExhausted, kUnavailable  as Ack
+  virtual void Resubscribe(const Resubscription& to, std::function<void(absl::Status)> done) = 0;
 
   // A client has one more connection; what waited for one goes out, what is due longest first.
   virtual void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel) = 0;
@@ -236,6 +305,10 @@ class Dispatcher {
 
   // Deliveries of `client` in flight.
   virtual uint64_t Pending(std::string_view client) = 0;
+  // Some of what is in flight, in no particular order; each as it was at some moment of the call.
+  // For people: looks at everything that is in flight, a piece at a time.
+  // Errors: kInvalidArgument  the limit is out of range
+  virtual absl::StatusOr<std::vector<PendingDelivery>> Pending(const PendingFilter& filter) = 0;
   virtual DispatcherStats Stats() = 0;
 };
 

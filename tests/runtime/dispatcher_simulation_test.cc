@@ -16,11 +16,16 @@ const std::vector<std::string> kClients{"a", "b", "c"};
 struct Obligation {
   bool asked = false;         // an ACK was sent
   bool acknowledged = false;  // and answered with OK: durable
+  bool accepted = false;      // Deliver took it
+  uint64_t epoch = 0;         // at least, by a re-subscription that is durable
   uint32_t pushes = 0;
 };
 
 // One run: the dispatcher's host, source and clients, and the judge of it all.
-class Simulation final : public SourceAck, public DeadLetterSink, public DeadLetterLedger {
+class Simulation final : public SourceAck,
+                         public DeadLetterSink,
+                         public DeadLetterLedger,
+                         public OwnershipGuard {
  public:
   explicit Simulation(uint64_t seed) : rng_(seed) {
     world_.options.attempts_max = 4;
@@ -29,6 +34,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     world_.host.source_ack = this;
     world_.host.sink = this;
     world_.host.ledger = this;
+    world_.host.guard = this;
     world_.StartAndRecover();
   }
 
@@ -41,7 +47,14 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
   uint64_t fingerprint() const { return fingerprint_; }
   uint64_t crashes() const { return crashes_; }
 
+  // Changes its mind now and then, also between two asks of one call.
+  bool Owns(const SourceKey&) override {
+    if (!steady_ && rng_.OneIn(owns_ ? 60 : 6)) owns_ = !owns_;
+    return owns_;
+  }
+
   void Finished(const SourceKey&, std::optional<uint64_t> offset, uint64_t) override {
+    if (!owns_) Complain("the source was told of its events by a stale owner");
     Note(offset.value());
     for (const std::string& client : targets_[*offset]) {
       if (!IsFinished(*offset, client)) {
@@ -56,6 +69,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
   void Write(const Delivery& delivery, std::string_view,
              std::function<void(absl::StatusOr<DeadLetterPlace>)> done) override {
     Note(delivery.offset.value() + 1'000);
+    if (!owns_) Complain("a stale owner wrote a dead letter");
     const Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
     if (obligation.acknowledged) Complain("what was acknowledged goes to the dead letters");
     if (!writing_.insert(delivery.id).second) Complain("two calls of the sink for one id");
@@ -103,6 +117,11 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     Note(delivery.offset.value() * 64 + delivery.attempt);
     Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
     ++obligation.pushes;
+    if (!owns_) Complain("a stale owner pushed");
+    if (delivery.epoch < obligation.epoch) {
+      Complain(fmt::format("{} for {} was pushed with epoch {} after {} was durable",
+                           *delivery.offset, delivery.client, delivery.epoch, obligation.epoch));
+    }
     if (ledger_.contains(delivery.id)) Complain("what is in the ledger was pushed again");
     if (obligation.acknowledged) {
       Complain(fmt::format("{} was pushed to {} again after its ACK was answered", *delivery.offset,
@@ -123,7 +142,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
   void Step() {
     const uint64_t what = rng_.Below(100);
     if (what < 30) {
-      HandIn(next_offset_++);
+      HandIn(next_offset_);
     } else if (what < 60) {
       React();
     } else if (what < 70) {
@@ -132,8 +151,10 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
       OpenOne(kClients[rng_.Below(kClients.size())]);
     } else if (what < 87) {
       CloseOne();
-    } else if (what < 94) {
+    } else if (what < 92) {
       world_.engine->Tick();
+    } else if (what < 94) {
+      Resubscribe(kClients[rng_.Below(kClients.size())]);
     } else if (what < 95) {
       // The disk will fail: the journal is poisoned, and only a restart helps.
       world_.storage->SetFault(
@@ -146,6 +167,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     }
   }
 
+  // What a stale owner refuses is handed in again before any other.
   void HandIn(uint64_t offset) {
     std::vector<std::string>& clients = targets_[offset];
     if (clients.empty()) {
@@ -159,6 +181,11 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     const auto result = world_.dispatcher->Deliver(
         {.source = world_.kSource, .offset = offset, .event = "event " + std::to_string(offset)},
         targets);
+    if (DetailOf(result.status()) == Detail::kStaleOwner) {
+      if (owns_) Complain("an owner was refused");
+      return;
+    }
+    next_offset_ = std::max(next_offset_, offset + 1);
     if (!result.ok()) {
       if (result.status().code() != StatusCode::kUnavailable) {
         return Complain(result.status().ToString());
@@ -166,7 +193,8 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
       return Crash();
     }
     for (size_t i = 0; i < clients.size(); ++i) {
-      const Obligation& obligation = obligations_[{offset, clients[i]}];
+      Obligation& obligation = obligations_[{offset, clients[i]}];
+      obligation.accepted = true;
       const DeliverOutcome outcome = result->targets[i].outcome;
       if (outcome == DeliverOutcome::kAlreadyAcknowledged && !IsFinished(offset, clients[i])) {
         Complain(fmt::format("{} is called acknowledged by {}", offset, clients[i]));
@@ -178,6 +206,24 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
         Complain(fmt::format("{} for {} is out of range", offset, clients[i]));
       }
     }
+  }
+
+  // A client's subscriptions begin anew: what is in flight gets the next epoch.
+  void Resubscribe(const std::string& client) {
+    std::vector<Obligation*> concerned;
+    for (auto& [name, obligation] : obligations_) {
+      if (name.second == client && obligation.accepted) concerned.push_back(&obligation);
+    }
+    ++epoch_;
+    world_.dispatcher->Resubscribe(
+        {.client = client, .epoch = epoch_},
+        [this, epoch = epoch_, concerned = std::move(concerned)](const Status& status) {
+          Note(static_cast<uint64_t>(status.code()));
+          if (!status.ok()) return;
+          for (Obligation* const obligation : concerned) {
+            obligation->epoch = std::max(obligation->epoch, epoch);
+          }
+        });
   }
 
   // One client does something with one delivery that it has.
@@ -206,11 +252,17 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
   }
   void Ack(const Delivery& delivery) {
     Obligation& obligation = obligations_[{*delivery.offset, delivery.client}];
-    obligation.asked = true;
-    world_.dispatcher->Ack(Ownership(delivery), [this, &obligation](const Status& status) {
+    const bool asked_before = std::exchange(obligation.asked, true);
+    const auto answered = [this, &obligation, asked_before,
+                           epoch = delivery.epoch](const Status& status) {
       Note(static_cast<uint64_t>(status.code()));
       obligation.acknowledged |= status.ok();
-    });
+      // Refused for certain: the source is another's, or the epoch is an old one.
+      if (DetailOf(status) != Detail::kStaleOwner) return;
+      obligation.asked = asked_before;
+      if (owns_ && epoch >= epoch_) Complain("the newest owner's ACK was refused");
+    };
+    world_.dispatcher->Ack(Ownership(delivery), answered);
   }
 
   void OpenOne(const std::string& client) {
@@ -244,6 +296,8 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     }
     // What was asked and not answered may have happened or not.
     for (auto& [name, obligation] : obligations_) obligation.asked = obligation.acknowledged;
+    const bool steady = std::exchange(steady_, true);  // a new process, and it owns the source
+    owns_ = true;
     world_.StartAndRecover();
     writing_.clear();
     EXPECT_OK(world_.engine->deliveries().Iterate([this](const StoredDelivery& stored) {
@@ -260,6 +314,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     for (uint64_t offset = 0; offset < next_offset_; ++offset) {
       if (!finished_.contains(offset)) HandIn(offset);
     }
+    steady_ = steady;
   }
 
   // ACKs that were on their way and did reach the disk: the store says so, by what it does not
@@ -302,6 +357,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
   // No more faults: every client has a channel and acknowledges what it gets.
   void End() {
     faultless_ = true;
+    steady_ = true;
     Crash();  // the journal may have failed
     for (const std::string& client : kClients) OpenOne(client);
     for (int turn = 0; turn < 400 && complaint_.empty(); ++turn) {
@@ -328,6 +384,7 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
     const auto progress = world_.engine->offsets().ReadSource(world_.kSource);
     if (next_offset_ > 0 && progress->cursor != next_offset_) Complain("the cursor lags behind");
     for (const auto& [offset, clients] : targets_) {
+      if (offset >= next_offset_) continue;  // refused to the end
       for (const std::string& client : clients) {
         if (!IsFinished(offset, client)) {
           Complain(fmt::format("{} was never finished for {}", offset, client));
@@ -350,6 +407,9 @@ class Simulation final : public SourceAck, public DeadLetterSink, public DeadLet
   std::set<std::pair<uint64_t, std::string>> dead_;
   std::map<std::string, uint64_t> ledger_;
   bool faultless_ = false;
+  bool owns_ = true;
+  bool steady_ = false;  // the guard keeps its mind
+  uint64_t epoch_ = 1;
   uint64_t next_offset_ = 0;
   uint64_t crashes_ = 0;
   uint64_t fingerprint_ = 0;

@@ -19,6 +19,7 @@ DispatcherStats SomeStats() {
   DispatcherStats stats;
   stats.in_flight = 7;
   stats.acked = 41;
+  stats.withheld = 3;
   stats.clients = {{.client = "billing",
                     .channels = 1,
                     .in_flight = 5,
@@ -50,6 +51,7 @@ TEST(MetricsTextTest, ShowsWhatIsThere) {
            "holdfast_dispatcher_in_flight 7",
            "# TYPE holdfast_dispatcher_acked_total counter",
            "holdfast_dispatcher_acked_total 41",
+           "holdfast_dispatcher_withheld_total 3",
            "holdfast_dispatcher_client_in_flight{client=\"billing\"} 5",
            "holdfast_dispatcher_client_redelivered_total{client=\"billing\"} 2",
            "holdfast_dispatcher_client_oldest_age_seconds{client=\"billing\"} 1.5",

@@ -42,6 +42,20 @@ TEST(TimerWheelTest, ATimerFiresOnce) {
   EXPECT_EQ(TurnOf(wheel, kYear), Timers());
 }
 
+TEST(TimerWheelTest, ATimerSaysWhenItFires) {
+  TimerWheel wheel(absl::ZeroDuration());
+  wheel.Set(1, 10 * kGrain);
+  wheel.Set(2, 10 * kGrain + kInstant);
+  wheel.Set(3, -kYear);
+  wheel.Set(4, 100 * kYear);
+  EXPECT_EQ(wheel.DueOf(1), 10 * kGrain);
+  EXPECT_EQ(wheel.DueOf(2), 11 * kGrain);
+  EXPECT_EQ(wheel.DueOf(3), absl::ZeroDuration());
+  EXPECT_GE(wheel.DueOf(4), 100 * kYear);
+  EXPECT_EQ(TurnOf(wheel, 5 * kGrain), Timers{3});
+  EXPECT_EQ(wheel.DueOf(2), 11 * kGrain);
+}
+
 TEST(TimerWheelTest, WhatIsDueIsAddedToWhatTheCallerHas) {
   TimerWheel wheel(absl::ZeroDuration());
   wheel.Set(1, kGrain);

@@ -28,6 +28,7 @@ class WrittenDown final : public Dispatcher {
     return absl::OkStatus();
   }
   void Withdraw(std::string_view, std::function<void(Status)>) override {}
+  void Resubscribe(const Resubscription&, std::function<void(Status)>) override {}
   void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel) override {
     MutexLock lock(mu_);
     open_[std::string(client)] = std::move(channel);
@@ -43,6 +44,9 @@ class WrittenDown final : public Dispatcher {
   }
   void Tick() override {}
   uint64_t Pending(std::string_view) override { return 0; }
+  StatusOr<std::vector<PendingDelivery>> Pending(const PendingFilter&) override {
+    return std::vector<PendingDelivery>();
+  }
   DispatcherStats Stats() override { return {}; }
 
   std::shared_ptr<Channel> ChannelOf(const std::string& client) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "holdfast/clock.h"
+#include "holdfast/dispatcher.h"
 #include "holdfast/log_sink.h"
 #include "holdfast/meta_store.h"
 #include "holdfast/offset_store.h"
@@ -59,7 +60,7 @@ struct Assignment {
 };
 
 // Threads: any. The destructor needs every other call to have returned.
-class Membership {
+class Membership final : public OwnershipGuard {
  public:
   // `meta` and `clock` are borrowed and outlive it. `nonce`: as MetaWriter's.
   // Errors: kInvalidArgument  an option is out of range
@@ -68,7 +69,7 @@ class Membership {
   static StatusOr<std::unique_ptr<Membership>> Join(MetaStore& meta, uint64_t nonce, Clock& clock,
                                                     const MembershipOptions& options);
   // Leaves: what it owned is free at once, if the Meta can be reached.
-  ~Membership();
+  ~Membership() override;
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
@@ -82,7 +83,7 @@ class Membership {
   Status Release(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether the partition is surely its own now. Costs no request.
-  bool Owns(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Owns(const SourceKey& partition) override ABSL_LOCKS_EXCLUDED(mu_);
   // What it took and did not lose, surely its own or not.
   std::vector<SourceKey> Owned() ABSL_LOCKS_EXCLUDED(mu_);
   // Under which a transaction of the owner goes to the Meta.

@@ -59,6 +59,8 @@ struct Track {
   // The first offset that was meant for the client; none: there was no numbered one yet, or nobody
   // knows any more.
   std::optional<uint64_t> start;
+  // What is handed in below was finished elsewhere; zero where it was always this process's.
+  uint64_t finished_below = 0;
   PendingWindow numbered;    // flights by offset
   PendingWindow unnumbered;  // flights by event
 };

@@ -19,6 +19,7 @@ class DispatchLoop final : public Dispatcher {
   ~DispatchLoop() override;
 
   Status Recover() override { return core_.Recover(); }
+  Status Adopt(const SourceKey& source) override { return core_.Adopt(source); }
   void Start() override;
   StatusOr<DeliverResult> Deliver(const SourceEvent& event,
                                   const std::vector<Target>& targets) override {

@@ -71,10 +71,8 @@ Status DispatcherCore::Recover() {
     MutexLock lock(mu_);
     if (ready_) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<Found> pending, ReadPending());
-    ASSIGN_OR_RETURN(const std::vector<Begun> begun, ReadBegun());
-    for (const auto& [source, client, start] : begun) {
-      book_.AddTrack(book_.SourceOf(source), book_.ClientOf(client), start);
-    }
+    ASSIGN_OR_RETURN(const std::vector<Begun> begun, ReadBegun(engine_.offsets().ReadAll()));
+    for (const Begun& each : begun) Begin(each);
     std::vector<Slot> ledgered;
     for (const Found& found : pending) {
       const Slot slot = TakeOver(found.delivery);
@@ -91,18 +89,29 @@ Status DispatcherCore::Recover() {
 
 // Where a client's start is not known, because somebody else wrote its offset, that is taken: what
 // was finished below it may never have been meant for the client.
-StatusOr<std::vector<DispatcherCore::Begun>> DispatcherCore::ReadBegun() {
+StatusOr<std::vector<DispatcherCore::Begun>> DispatcherCore::ReadBegun(
+    const std::vector<StoredOffset>& offsets) {
   std::vector<Begun> begun;
-  for (const StoredOffset& stored : engine_.offsets().ReadAll()) {
+  for (const StoredOffset& stored : offsets) {
     const auto& [topic, client, partition] = stored.key;
     const StatusOr<OffsetPosition> start = engine_.offsets().ReadStart(stored.key);
     if (!start.ok() && start.status().code() != StatusCode::kNotFound) return start.status();
     const bool known = start.ok() && start->incarnation == stored.position.incarnation;
     begun.push_back({.source = {topic, stored.position.incarnation, partition},
                      .client = client,
-                     .start = known ? start->next : stored.position.next});
+                     .start = known ? start->next : stored.position.next,
+                     .next = stored.position.next});
   }
   return begun;
+}
+
+void DispatcherCore::Begin(const Begun& begun) {
+  const uint32_t source = book_.SourceOf(begun.source), client = book_.ClientOf(begun.client);
+  uint32_t found = book_.FindTrack(source, client);
+  if (found == kNone) found = book_.AddTrack(source, client, begun.start);
+  Track& track = book_.track(found);
+  if (!track.start.has_value()) track.start = begun.start;
+  track.finished_below = std::max(track.finished_below, begun.next);
 }
 
 StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
@@ -268,8 +277,16 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     bool starts = false;  // with it the client's way through the source begins
   };
   absl::InlinedVector<Put, 1> puts;
+  DeliverResult result;
   for (const Target& target : targets) {
     const uint32_t client = book_.ClientOf(target.client);
+    const uint32_t track = book_.FindTrack(source, client);
+    if (event.offset.has_value() && track != kNone &&
+        *event.offset < book_.track(track).finished_below) {
+      result.targets.push_back(Again(source, *event.offset, target.client));
+      continue;
+    }
+    result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = engine_.NewDeliveryId()});
     if (book_.client(client).in_flight >= options_.in_flight_per_client) {
       return Exhausted(Detail::kLimit,
                        "{} deliveries are in flight to one client, and no more than {} may be",
@@ -277,10 +294,9 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     }
     const uint32_t channel = book_.NextChannel(client);
     const bool pushed_now = channel != kNone;
-    const uint32_t track = book_.FindTrack(source, client);
     const bool begun = track != kNone && book_.track(track).start.has_value();
     const uint64_t epoch = std::max(target.epoch, FloorOf(client, event.source.topic));
-    puts.push_back({.delivery = {.id = engine_.NewDeliveryId(),
+    puts.push_back({.delivery = {.id = result.targets.back().id,
                                  .epoch = epoch,
                                  .topic = event.source.topic,
                                  .incarnation = event.source.incarnation,
@@ -310,15 +326,15 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
   const Commit commit = engine_.Transact(std::cref(fill));
   if (!commit.refused().ok()) return commit.refused();
 
-  DeliverResult result{.targets = {}, .durable = commit};
+  result.durable = commit;
   if (event.offset.has_value()) {
     book_.source(source).seen = event.offset;
     book_.source(source).cursor_dirty = true;
   }
   const uint64_t unnumbered =
-      event.offset.has_value() || targets.empty()
+      event.offset.has_value() || puts.empty()
           ? 0
-          : book_.AddUnnumbered(source, event.token, static_cast<uint32_t>(targets.size()));
+          : book_.AddUnnumbered(source, event.token, static_cast<uint32_t>(puts.size()));
   for (auto& [delivery, client, track, channel, starts] : puts) {
     if (track == kNone) track = book_.AddTrack(source, client, event.offset);
     if (starts) book_.track(track).start = event.offset;
@@ -327,7 +343,6 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     flight.epoch = delivery.epoch;
     flight.attempt = delivery.attempt;
     flight.born = now;
-    result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = delivery.id});
     if (channel == kNone) {
       Wait(slot);
     } else {
@@ -335,7 +350,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     }
   }
   // Nobody has to finish it, but the source may forget it only once that is durable.
-  if (targets.empty()) TellWhenDurable(source, event, commit, effects);
+  if (puts.empty()) TellWhenDurable(source, event, commit, effects);
   return result;
 }
 

@@ -35,6 +35,7 @@ class DispatcherCore {
   DispatcherCore& operator=(const DispatcherCore&) = delete;
 
   Status Recover() ABSL_LOCKS_EXCLUDED(mu_);
+  Status Adopt(const SourceKey& source) ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<DeliverResult> Deliver(const SourceEvent& event, const std::vector<Target>& targets)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Ack(const Acknowledgement& ack, std::function<void(Status)> done) ABSL_LOCKS_EXCLUDED(mu_);
@@ -95,8 +96,10 @@ class DispatcherCore {
     SourceKey source;
     std::string client;
     uint64_t start = 0;
+    uint64_t next = 0;
   };
-  StatusOr<std::vector<Begun>> ReadBegun();
+  StatusOr<std::vector<Begun>> ReadBegun(const std::vector<StoredOffset>& offsets);
+  void Begin(const Begun& begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   StatusOr<bool> IsLedgered(const std::string& id);
   StatusOr<std::vector<Found>> ReadPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Slot TakeOver(const Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -119,8 +122,9 @@ class DispatcherCore {
     return host_.guard == nullptr || host_.guard->Owns(source);
   }
   static Status NotOwned();
-  // Asks the guard about the source of a delivery that is in flight.
-  Status CheckOwned(std::string_view id) ABSL_LOCKS_EXCLUDED(mu_);
+  // Asks the guard, by one of its questions, about the source of a delivery that is in flight.
+  using Question = bool (OwnershipGuard::*)(const SourceKey&);
+  Status CheckOwned(std::string_view id, Question question) ABSL_LOCKS_EXCLUDED(mu_);
   void PushIfOwned(const Push& push) ABSL_LOCKS_EXCLUDED(mu_);
   void TellIfOwned(const Told& told) ABSL_LOCKS_EXCLUDED(mu_);
   void TellWithheld() ABSL_LOCKS_EXCLUDED(mu_);

@@ -62,7 +62,7 @@ Status DispatcherCore::CheckOwner(const Acknowledgement& ack, Slot slot) {
 
 void DispatcherCore::Ack(const Acknowledgement& ack, std::function<void(Status)> done) {
   Effects effects;
-  Status answer = CheckOwned(ack.id);
+  Status answer = CheckOwned(ack.id, &OwnershipGuard::MayAcknowledge);
   {
     MutexLock lock(mu_);
     const Slot slot = ready_ ? book_.Find(ack.id) : kNone;
@@ -97,7 +97,7 @@ void DispatcherCore::AckAgain(const Acknowledgement& ack, Done done, Effects& ef
 
 void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> done) {
   Effects effects;
-  Status answer = CheckOwned(id);
+  Status answer = CheckOwned(id, &OwnershipGuard::Owns);
   {
     MutexLock lock(mu_);
     const Slot slot = ready_ ? book_.Find(id) : kNone;
@@ -112,7 +112,7 @@ void DispatcherCore::Withdraw(std::string_view id, std::function<void(Status)> d
 }
 
 Status DispatcherCore::Nack(const Acknowledgement& nack) {
-  Status answer = CheckOwned(nack.id);
+  Status answer = CheckOwned(nack.id, &OwnershipGuard::Owns);
   MutexLock lock(mu_);
   if (!ready_) return NotReady();
   const Slot slot = book_.Find(nack.id);

@@ -14,7 +14,7 @@ Status DispatcherCore::NotOwned() {
 
 // The guard is asked without the lock, so the id is looked up once more afterwards. It never names
 // another delivery.
-Status DispatcherCore::CheckOwned(std::string_view id) {
+Status DispatcherCore::CheckOwned(std::string_view id, Question question) {
   if (host_.guard == nullptr) return absl::OkStatus();
   SourceKey source;
   {
@@ -23,7 +23,7 @@ Status DispatcherCore::CheckOwned(std::string_view id) {
     if (slot == kNone) return absl::OkStatus();
     source = book_.source(book_.track(book_.flight(slot).track).source).key;
   }
-  return Owns(source) ? absl::OkStatus() : NotOwned();
+  return (host_.guard->*question)(source) ? absl::OkStatus() : NotOwned();
 }
 
 // It is counted, attached and armed as if it were made. Held back, it is looked at again after a
@@ -93,6 +93,36 @@ void DispatcherCore::WithholdDeadLetter(Slot slot, uint32_t generation) {
     Arm(slot, engine_.EngineNow() + Backoff(1));
   }
   Release();
+}
+
+// Somebody else has worked for the source since: what it finished is not to be made again.
+Status DispatcherCore::Adopt(const SourceKey& source) {
+  Effects effects;
+  {
+    MutexLock lock(mu_);
+    if (!ready_) return NotReady();
+    ASSIGN_OR_RETURN(const std::vector<Begun> begun,
+                     ReadBegun(engine_.offsets().ReadTopic(source.topic)));
+    for (const Begun& each : begun) {
+      if (each.source == source) Begin(each);
+    }
+    const uint32_t index = book_.SourceOf(source);
+    ReadProgress(book_.source(index));
+    for (const uint32_t number : book_.source(index).tracks) {
+      const Track& track = book_.track(number);
+      std::optional<uint64_t> lowest = track.numbered.lowest_pending();
+      while (lowest.has_value() && *lowest < track.finished_below) {
+        const Slot slot = track.numbered.Find(*lowest);
+        if (book_.flight(slot).phase == Phase::kDeadLettering) break;  // it ends by itself
+        EndIt(slot, {.reason = Reason::kWithdrawn}, nullptr, effects);
+        const std::optional<uint64_t> next = track.numbered.lowest_pending();
+        if (next == lowest) break;  // refused: it stays in flight, and is pushed again at worst
+        lowest = next;
+      }
+    }
+  }
+  Run(effects);
+  return absl::OkStatus();
 }
 
 // --- Epochs ---

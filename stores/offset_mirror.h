@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "holdfast/clock.h"
+#include "holdfast/dispatcher.h"
 #include "holdfast/engine.h"
 #include "holdfast/log_sink.h"
 #include "holdfast/meta_store.h"
@@ -41,7 +42,8 @@ struct MirroredPartition {
 };
 
 // Threads: any. The destructor needs every other call to have returned.
-class OffsetMirror {
+// As a guard it is its membership, and refuses acknowledgements while it is behind.
+class OffsetMirror final : public OwnershipGuard {
  public:
   // All are borrowed and outlive it.
   // Errors: kInvalidArgument  an option is out of range
@@ -49,7 +51,7 @@ class OffsetMirror {
                                                       Membership& membership, Clock& clock,
                                                       const OffsetMirrorOptions& options);
   // Writes once more what has risen.
-  ~OffsetMirror();
+  ~OffsetMirror() override;
   OffsetMirror(const OffsetMirror&) = delete;
   OffsetMirror& operator=(const OffsetMirror&) = delete;
 
@@ -58,6 +60,11 @@ class OffsetMirror {
   // Errors: kPermissionDenied  kStaleOwner: it is not this instance's
   //         kUnavailable       the Meta, or the journal failed
   StatusOr<MirroredPartition> Restore(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+
+  bool Owns(const SourceKey& partition) override { return membership_.Owns(partition); }
+  bool MayAcknowledge(const SourceKey& partition) override {
+    return Owns(partition) && UpToDate(partition);
+  }
 
   // Mirrors now. Returns the first error; what failed is tried again by the next one.
   Status Flush() ABSL_LOCKS_EXCLUDED(mu_, flush_mu_);

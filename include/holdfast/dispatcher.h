@@ -78,7 +78,7 @@ struct Target {
 enum class DeliverOutcome {
   kAccepted,             // a new delivery
   kAlreadyInFlight,      // this client has it pending: the source handed it in again
-  kAlreadyAcknowledged,  // finished for this client, durably
+  kAlreadyAcknowledged,  // finished for this client, durably; here or at an owner before
   kOutOfRange,           // below the client's first offset: never meant for it
 };
 
@@ -191,8 +191,11 @@ class SourceAck {
 class OwnershipGuard {
  public:
   virtual ~OwnershipGuard() = default;
-  // Must not block.
+  // Neither may block.
   virtual bool Owns(const SourceKey& source) = 0;
+  // Asked before an acknowledgement takes effect. Stricter where what was acknowledged must be
+  // known elsewhere too before more of it is.
+  virtual bool MayAcknowledge(const SourceKey& source) { return Owns(source); }
 };
 
 struct DeadLetterPlace {
@@ -251,6 +254,12 @@ class Dispatcher {
   // does nothing. Records that cannot be read are left out, counted and logged.
   // Errors: kUnavailable  the ledger could not be asked: nothing was armed, try again
   virtual absl::Status Recover() = 0;
+  // Looks again at the offsets of a source that this process has come to own since Recover(), once
+  // they were brought up to what its owner before had made known. What is handed in again and was
+  // finished for a client there is not delivered to it once more; what is in flight here and was
+  // finished there is withdrawn.
+  // Errors: kFailedPrecondition  kNotReady; kUnavailable  the journal failed
+  virtual absl::Status Adopt(const SourceKey& source) = 0;
   // Ticks in a thread of its own, every tick_interval.
   // Needs: Recover() succeeded
   virtual void Start() = 0;

@@ -15,6 +15,7 @@ namespace {
 class WrittenDown final : public Dispatcher {
  public:
   Status Recover() override { return absl::OkStatus(); }
+  Status Adopt(const SourceKey&) override { return absl::OkStatus(); }
   void Start() override {}
   StatusOr<DeliverResult> Deliver(const SourceEvent&, const std::vector<Target>&) override {
     return DeliverResult();

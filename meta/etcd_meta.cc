@@ -38,6 +38,13 @@ absl::StatusOr<std::unique_ptr<EtcdMeta>> EtcdMeta::Create(HttpTransport& transp
   return std::unique_ptr<EtcdMeta>(new EtcdMeta(transport, clock, options));
 }
 
+StatusOr<std::unique_ptr<EtcdMeta>> EtcdMeta::Create(std::unique_ptr<HttpTransport> transport,
+                                                     Clock& clock, const EtcdOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<EtcdMeta> meta, Create(*transport, clock, options));
+  meta->owned_ = std::move(transport);
+  return meta;
+}
+
 absl::StatusOr<MetaEntry> EtcdMeta::Get(std::string_view key, const MetaCall& call) {
   RETURN_IF_ERROR(CheckMetaKey(key));
   ASSIGN_OR_RETURN(const ReadAnswer answer,

@@ -25,6 +25,9 @@ class EtcdMeta final : public MetaStore {
   // Errors: kInvalidArgument  no endpoint, or a prefix that is no path
   static absl::StatusOr<std::unique_ptr<EtcdMeta>> Create(HttpTransport& transport, Clock& clock,
                                                           const EtcdOptions& options);
+  // The same with a transport of its own.
+  static absl::StatusOr<std::unique_ptr<EtcdMeta>> Create(std::unique_ptr<HttpTransport> transport,
+                                                          Clock& clock, const EtcdOptions& options);
 
   absl::StatusOr<MetaEntry> Get(std::string_view key, const MetaCall& call) override;
   absl::StatusOr<MetaList> List(std::string_view prefix, const MetaPage& page) override;
@@ -60,6 +63,7 @@ class EtcdMeta final : public MetaStore {
   StatusOr<uint64_t> FindWrite(std::string_view key, std::string_view request_id,
                                absl::Duration deadline);
 
+  std::unique_ptr<HttpTransport> owned_;  // null: the transport is borrowed
   Clock& clock_;
   EtcdClient client_;
   EtcdWatches watches_;

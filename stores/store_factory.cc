@@ -4,6 +4,8 @@
 
 #include "journal/base/seeded_rng.h"
 #include "journal/base/status.h"
+#include "meta/etcd_meta.h"
+#include "meta/http/transport.h"
 #include "meta/memory_meta.h"
 #include "stores/session_store.h"
 #include "stores/subscription_store.h"
@@ -34,8 +36,35 @@ Status CheckLimits(const SharedStoreOptions& options) {
                     {absl::Seconds(1), 365 * kDay});
 }
 
+StatusOr<std::vector<HttpEndpoint>> EndpointsOf(const SharedStoreOptions& options) {
+  constexpr std::string_view kScheme = "http://";
+  std::vector<HttpEndpoint> endpoints;
+  for (const std::string& url : options.meta_endpoints) {
+    if (url.starts_with("https://")) {
+      return Invalid("shared.meta_endpoints: https is not supported by this version");
+    }
+    std::string_view address = url;
+    if (!address.starts_with(kScheme)) {
+      return Invalid("shared.meta_endpoints: an endpoint is http://HOST:PORT");
+    }
+    address.remove_prefix(kScheme.size());
+    if (address.ends_with('/')) address.remove_suffix(1);
+    const StatusOr<HttpEndpoint> endpoint = ParseEndpoint(address);
+    if (!endpoint.ok()) {
+      return Invalid("shared.meta_endpoints: an endpoint is http://HOST:PORT ({})",
+                     Message(endpoint.status()));
+    }
+    endpoints.push_back(*endpoint);
+  }
+  return endpoints;
+}
+
 Status CheckBackend(const SharedStoreOptions& options) {
-  if (!options.meta_endpoints.empty() && options.backend != SharedBackend::kRemoteMeta) {
+  const bool remote = options.backend == SharedBackend::kRemoteMeta;
+  if (!options.meta_user.empty() && !remote) {
+    return Invalid("shared.meta_user: set, but shared.backend is not the remote Meta");
+  }
+  if (!options.meta_endpoints.empty() && !remote) {
     return Invalid("shared.meta_endpoints: set, but shared.backend is not the remote Meta");
   }
   switch (options.backend) {
@@ -55,9 +84,23 @@ Status CheckBackend(const SharedStoreOptions& options) {
       if (options.meta_endpoints.empty()) {
         return Invalid("shared.meta_endpoints: empty; the remote Meta needs at least one");
       }
-      return Invalid("shared.backend: the remote Meta is not supported by this version");
+      return EndpointsOf(options).status();
   }
   return Invalid("shared.backend: {} is unknown", static_cast<int>(options.backend));
+}
+
+// A Meta that nobody can reach would make every call fail later, one by one.
+StatusOr<std::unique_ptr<MetaStore>> ConnectRemote(const SharedStoreOptions& options,
+                                                   Clock& clock) {
+  EtcdOptions etcd{.user = options.meta_user, .password = options.meta_password};
+  ASSIGN_OR_RETURN(etcd.endpoints, EndpointsOf(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, NewHttpTransport({}));
+  ASSIGN_OR_RETURN(std::unique_ptr<EtcdMeta> meta,
+                   EtcdMeta::Create(std::move(transport), clock, etcd));
+  const Status asked = meta->List("/em/", {.limit = 1}).status();
+  if (asked.ok()) return meta;
+  return MakeStatus(asked.code(), DetailOf(asked),
+                    fmt::format("shared.meta_endpoints: {}", Message(asked)));
 }
 
 }  // namespace
@@ -72,6 +115,13 @@ StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock
   if (options.backend == SharedBackend::kEmbeddedMeta) {
     return Invalid(
         "shared.backend: the embedded Meta is an engine's; open one and take its stores");
+  }
+  if (options.backend == SharedBackend::kRemoteMeta) {
+    ASSIGN_OR_RETURN(std::unique_ptr<MetaStore> remote, ConnectRemote(options, clock));
+    ASSIGN_OR_RETURN(SharedStores stores,
+                     MakeSharedStoresOn(*remote, EntropySeed(), options, clock));
+    stores.meta = std::move(remote);
+    return stores;
   }
   // Nobody else ever writes to it, so any nonce is unique.
   constexpr uint64_t kNonce = 1;

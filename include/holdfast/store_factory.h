@@ -20,7 +20,7 @@ enum class SharedBackend {
   // Engine::meta(), in the engine's own journal: survives, one instance. (An engine in memory keeps
   // it in memory.)
   kEmbeddedMeta,
-  kRemoteMeta,  // the cluster's etcd or Nacos
+  kRemoteMeta,  // the cluster's etcd, or an embedded Meta server
 };
 
 // EngineOptions::shared. Errors name the setting.
@@ -28,8 +28,10 @@ struct SharedStoreOptions {
   // Several instances work together. Never starts on a store that is private to this process.
   bool cluster = false;
   SharedBackend backend = SharedBackend::kEmbeddedMeta;
-  // kRemoteMeta only: base URLs, tried in order.
+  // kRemoteMeta only: http://HOST:PORT of each member of one etcd cluster, or of one embedded Meta
+  // server. An open asks them once and fails if none answers.
   std::vector<std::string> meta_endpoints;
+  std::string meta_user, meta_password;  // kRemoteMeta only; empty: no user
   SessionStoreOptions sessions;
   TaskStoreOptions tasks;
 };
@@ -48,6 +50,8 @@ absl::Status CheckSharedStoreOptions(const SharedStoreOptions& options);
 
 // Errors: kInvalidArgument  as above; and kEmbeddedMeta: that one is an engine's, whose stores are
 //                           to be taken from it
+//         kUnavailable      the remote Meta does not answer
+//         kFailedPrecondition  this build has no HTTP
 // Owns: the stores borrow `clock`.
 absl::StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock);
 

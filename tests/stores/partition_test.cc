@@ -73,6 +73,31 @@ class PartitionTest : public testing::Test {
   Instance one_{etcd_, "one", 1}, two_{etcd_, "two", 2};
 };
 
+// Engines of a cluster share what stands in the etcd; one that cannot reach it does not start.
+// Proves: S4, S6
+TEST(ClusterTest, EnginesShareAnEtcdAndDoNotStartWithoutOne) {
+  RealEtcd etcd;
+  ASSERT_TRUE(etcd.ready()) << "needs the package etcd-server";
+  const EngineOptions options{
+      .backend = Backend::kMemory,
+      .shared = {.cluster = true,
+                 .backend = SharedBackend::kRemoteMeta,
+                 .meta_endpoints = {"http://" + EndpointText(etcd.endpoint()) + "/"}}};
+  ASSERT_OK_AND_ASSIGN(const auto one, Engine::Open(options));
+  ASSERT_OK_AND_ASSIGN(const auto two, Engine::Open(options));
+  ASSERT_OK(one->tasks().Create({.id = "t", .input = "in"}));
+  EXPECT_EQ(two->tasks().Get("t")->input, "in");
+  ASSERT_OK(one->subscriptions().Put("topic", "c", {.instance = "i"}));
+  while (two->subscriptions().Topics()->empty()) std::this_thread::yield();
+  ASSERT_OK_AND_ASSIGN(const uint64_t epoch, one->sessions().RegisterAgent({.id = "a"}));
+  EXPECT_EQ(two->sessions().GetAgent("a")->owner_epoch, epoch);
+  etcd.Kill();
+  const auto alone = Engine::Open(options);
+  EXPECT_EQ(alone.status().code(), StatusCode::kUnavailable) << alone.status();
+  EXPECT_TRUE(Message(alone.status()).starts_with("shared.meta_endpoints")) << alone.status();
+  EXPECT_EQ(two->tasks().Get("t").status().code(), StatusCode::kUnavailable);
+}
+
 // The owner is cut off, another takes over, and the owner comes back believing what it believes.
 // Proves: S2, S5
 TEST_F(PartitionTest, AnOwnerThatWasCutOffIsReplacedAndItsWritesAreRefused) {

@@ -40,11 +40,22 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
          o.backend = SharedBackend::kMemory;
        }},
       {"shared.meta_endpoints", [](auto& o) { o.backend = SharedBackend::kRemoteMeta; }},
-      {"shared.backend",
+      {"shared.meta_endpoints",
        [](auto& o) {
          o.backend = SharedBackend::kRemoteMeta;
-         o.meta_endpoints = {"http://localhost:2379"};
+         o.meta_endpoints = {"http://localhost:2379", "https://localhost:2379"};
        }},
+      {"shared.meta_endpoints",
+       [](auto& o) {
+         o.backend = SharedBackend::kRemoteMeta;
+         o.meta_endpoints = {"localhost:2379"};
+       }},
+      {"shared.meta_endpoints",
+       [](auto& o) {
+         o.backend = SharedBackend::kRemoteMeta;
+         o.meta_endpoints = {"http://localhost"};
+       }},
+      {"shared.meta_user", [](auto& o) { o.meta_user = "root"; }},
       {"shared.meta_endpoints", [](auto& o) { o.meta_endpoints = {"http://localhost:2379"}; }},
       {"shared.backend", [](auto& o) { o.backend = static_cast<SharedBackend>(99); }},
       {"shared.sessions.agent_ttl", [](auto& o) { o.sessions.agent_ttl = {}; }},

@@ -44,7 +44,7 @@ ALSO_MAY = {
     "stores/engine.cc": ["journal/", "recovery/", "journal/io/open_storage.h", "journal/io/storage.h", "meta/"],
     "stores/local_stores.h": ["meta/journal_meta.h"],
     "stores/memory_engine.cc": ["meta/memory_meta.h"],
-    "stores/store_factory.cc": ["meta/"],
+    "stores/store_factory.cc": ["meta/", "meta/http/transport.h"],
     "meta/journal_meta.cc": ["journal/format/", "journal/", "index/"],
     "meta/journal_meta.h": ["journal/format/", "journal/", "index/"],
 }

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "meta/meta_pages.h"
+
 namespace holdfast {
 namespace {
 
@@ -46,16 +48,11 @@ MetaView::~MetaView() {
 
 Status MetaView::ListAndWatch() {
   MetaList all;
-  std::string after;
-  do {
-    ASSIGN_OR_RETURN(
-        MetaList page,
-        meta_.List(prefix_, {.limit = kPageEntries, .after = after, .revision = all.revision}));
-    std::move(page.entries.begin(), page.entries.end(), std::back_inserter(all.entries));
-    all.revision = page.revision;
-    all.more = page.more;
-    if (!all.entries.empty()) after = all.entries.back().key;
-  } while (all.more);
+  ASSIGN_OR_RETURN(all.revision,
+                   ForEachEntry(meta_, prefix_, kPageEntries, [&all](const MetaEntry& entry) {
+                     all.entries.push_back(entry);
+                     return absl::OkStatus();
+                   }));
   {
     MutexLock lock(mu_);
     RETURN_IF_ERROR(ShowList(all));

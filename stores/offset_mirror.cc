@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "meta/meta_key.h"
+#include "meta/meta_pages.h"
 #include "meta/meta_text.h"
 
 namespace holdfast {
@@ -50,22 +51,14 @@ StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
   RETURN_IF_ERROR(membership_.Fence(partition).status());
   const absl::Duration now = clock_.Now();
   Mirrored found{.offsets = {}, .cursor = std::nullopt, .at = now};
-  const std::string prefix = OffsetPrefix(partition);
-  MetaPage page{.limit = kReadAtOnce};
-  std::string after;
-  for (bool more = true; more;) {
-    page.after = after;
-    ASSIGN_OR_RETURN(const MetaList list, meta_.List(prefix, page));
-    for (const MetaEntry& entry : list.entries) {
-      const auto names = ParseMetaKey(kOffsets, 4, entry.key);
-      if (!names.ok()) continue;
-      // One that a newer version wrote must not be taken for "none".
-      ASSIGN_OR_RETURN(found.offsets[names->back()], NumberIn(entry));
-    }
-    more = list.more;
-    page.revision = list.revision;
-    if (more) after = list.entries.back().key;
-  }
+  const auto take = [&found](const MetaEntry& entry) -> Status {
+    const auto names = ParseMetaKey(kOffsets, 4, entry.key);
+    if (!names.ok()) return absl::OkStatus();
+    // One that a newer version wrote must not be taken for "none".
+    ASSIGN_OR_RETURN(found.offsets[names->back()], NumberIn(entry));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ForEachEntry(meta_, OffsetPrefix(partition), kReadAtOnce, take).status());
   const StatusOr<MetaEntry> cursor = meta_.Get(MetaSourceKey(kCursors, partition), {});
   if (cursor.ok()) {
     ASSIGN_OR_RETURN(found.cursor, NumberIn(*cursor));

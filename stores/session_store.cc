@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meta/meta_key.h"
+#include "meta/meta_pages.h"
 #include "stores/shared_values.h"
 #include "stores/store_limits.h"
 
@@ -90,33 +91,26 @@ StatusOr<MetaSessionStore::Found<Value>> MetaSessionStore::Read(std::string_view
 
 template <typename Value>
 StatusOr<std::vector<MetaSessionStore::Found<Value>>> MetaSessionStore::ReadAll() {
-  const std::string prefix = MetaPrefix(Kind<Value>::kName, {});
   std::map<std::string, Found<Value>> by_id;
-  MetaPage page{.limit = kReadAtOnce};
-  std::string after;
-  for (bool more = true; more;) {
-    page.after = after;
-    ASSIGN_OR_RETURN(const MetaList list, meta_.List(prefix, page));
-    for (const MetaEntry& entry : list.entries) {
-      const auto parts = ParseMetaKey(Kind<Value>::kName, 2, entry.key);
-      if (!parts.ok()) continue;
-      const std::string& id = parts->front();
-      Found<Value>& found = by_id[id];
-      found.read_at = list.revision;
-      if (parts->back() == kAlive) {
-        found.alive = true;
-        found.lease = entry.lease;
-      } else if (StatusOr<Value> value = Kind<Value>::Decode(id, entry.value); value.ok()) {
-        found.value = *std::move(value);
-        found.revision = entry.revision;
-      }
+  const auto gather = [&by_id](const MetaEntry& entry) -> Status {
+    const auto parts = ParseMetaKey(Kind<Value>::kName, 2, entry.key);
+    if (!parts.ok()) return absl::OkStatus();
+    const std::string& id = parts->front();
+    Found<Value>& found = by_id[id];
+    if (parts->back() == kAlive) {
+      found.alive = true;
+      found.lease = entry.lease;
+    } else if (StatusOr<Value> value = Kind<Value>::Decode(id, entry.value); value.ok()) {
+      found.value = *std::move(value);
+      found.revision = entry.revision;
     }
-    more = list.more;
-    page.revision = list.revision;
-    if (more) after = list.entries.back().key;
-  }
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(const uint64_t read_at,
+                   ForEachEntry(meta_, MetaPrefix(Kind<Value>::kName, {}), kReadAtOnce, gather));
   std::vector<Found<Value>> all;
   for (auto& [id, found] : by_id) {
+    found.read_at = read_at;
     // One that this version cannot read fails its own readers, not those of all.
     if (found.value.has_value()) all.push_back(std::move(found));
   }

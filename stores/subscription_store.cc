@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meta/meta_key.h"
+#include "meta/meta_pages.h"
 #include "stores/shared_values.h"
 #include "stores/store_limits.h"
 
@@ -110,28 +111,20 @@ Status MetaSubscriptionStore::Remove(const SubscriptionKey& key) {
 
 StatusOr<uint64_t> MetaSubscriptionStore::RemoveInstance(std::string_view instance) {
   ASSIGN_OR_RETURN(Cache* const cache, Opened());
-  const std::string prefix = MetaPrefix(kKind, {});
-  MetaPage page{.limit = kReadAtOnce};
-  std::string after;
   uint64_t removed = 0;
-  for (bool more = true; more;) {
-    page.after = after;
-    ASSIGN_OR_RETURN(const MetaList list, meta_.List(prefix, page));
-    for (const MetaEntry& entry : list.entries) {
-      const auto names = meaning_.KeyOf(entry.key);
-      if (!names.ok() || names->instance != instance) continue;
-      const Status deleted = writer_.Delete(entry.key, entry.revision);
-      // Registered anew since: the instance is not gone after all.
-      const MetaResult result = MetaResultOf(deleted);
-      if (result == MetaResult::kConflict || result == MetaResult::kNotFound) continue;
-      RETURN_IF_ERROR(deleted);
-      cache->view().NoteDelete(entry.key, entry.revision + 1);
-      ++removed;
-    }
-    more = list.more;
-    page.revision = list.revision;
-    if (more) after = list.entries.back().key;
-  }
+  const auto remove = [&](const MetaEntry& entry) -> Status {
+    const auto names = meaning_.KeyOf(entry.key);
+    if (!names.ok() || names->instance != instance) return absl::OkStatus();
+    const Status deleted = writer_.Delete(entry.key, entry.revision);
+    // Registered anew since: the instance is not gone after all.
+    const MetaResult result = MetaResultOf(deleted);
+    if (result == MetaResult::kConflict || result == MetaResult::kNotFound) return absl::OkStatus();
+    RETURN_IF_ERROR(deleted);
+    cache->view().NoteDelete(entry.key, entry.revision + 1);
+    ++removed;
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ForEachEntry(meta_, MetaPrefix(kKind, {}), kReadAtOnce, remove).status());
   return removed;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "meta/meta_key.h"
+#include "meta/meta_pages.h"
 #include "stores/shared_values.h"
 #include "stores/task_rules.h"
 
@@ -60,24 +61,15 @@ StatusOr<TaskRecord> MetaTaskStore::Update(const TaskUpdate& update) {
 }
 
 Status MetaTaskStore::ForEach(const std::function<Status(Stored)>& visit) {
-  const std::string prefix = MetaPrefix(kKind, {});
-  MetaPage page{.limit = kReadAtOnce};
-  std::string after;
-  for (bool more = true; more;) {
-    page.after = after;
-    ASSIGN_OR_RETURN(const MetaList list, meta_.List(prefix, page));
-    for (const MetaEntry& entry : list.entries) {
-      const auto id = ParseMetaKey(kKind, 1, entry.key);
-      if (!id.ok()) continue;
-      StatusOr<TaskRecord> task = DecodeTask(id->front(), entry.value);
-      // One that this version cannot read fails its own readers, not those of all.
-      if (task.ok()) RETURN_IF_ERROR(visit({*std::move(task), entry.revision}));
-    }
-    more = list.more;
-    page.revision = list.revision;
-    if (more) after = list.entries.back().key;
-  }
-  return absl::OkStatus();
+  const auto decode = [&visit](const MetaEntry& entry) -> Status {
+    const auto id = ParseMetaKey(kKind, 1, entry.key);
+    if (!id.ok()) return absl::OkStatus();
+    StatusOr<TaskRecord> task = DecodeTask(id->front(), entry.value);
+    // One that this version cannot read fails its own readers, not those of all.
+    if (!task.ok()) return absl::OkStatus();
+    return visit({*std::move(task), entry.revision});
+  };
+  return ForEachEntry(meta_, MetaPrefix(kKind, {}), kReadAtOnce, decode).status();
 }
 
 StatusOr<TaskPage> MetaTaskStore::List(const TaskQuery& query) {

@@ -208,7 +208,7 @@ void Worker::HandIn(SourceLedger& ledger) {
 }
 
 void Worker::End(SourceLedger& ledger, bool dead) {
-  const std::optional<PendingDelivery> ended = ledger.TakePending(rng_);
+  const std::optional<OwedDelivery> ended = ledger.TakePending(rng_);
   if (!ended.has_value()) return;
   if (!Note({.kind = AckKind::kTry, .id = ended->id})) return;
   const SourceKey& source = ledger.key();
@@ -257,7 +257,7 @@ void Worker::End(SourceLedger& ledger, bool dead) {
 }
 
 void Worker::Retry(SourceLedger& ledger) {
-  PendingDelivery* const pending = ledger.PickPending(rng_);
+  OwedDelivery* const pending = ledger.PickPending(rng_);
   if (pending == nullptr) return;
   ++pending->attempt;
   const Commit commit = engine_.deliveries().Update({.id = pending->id,
@@ -283,7 +283,7 @@ void Worker::RepeatRemove() {
 
 // A delivery that this thread put and did not end is there, with the bytes that it was put with.
 void Worker::ReadBack(SourceLedger& ledger) {
-  const PendingDelivery* const pending = ledger.PickPending(rng_);
+  const OwedDelivery* const pending = ledger.PickPending(rng_);
   if (pending == nullptr) return;
   const StatusOr<StoredDelivery> stored = engine_.deliveries().Get(pending->id);
   const StatusOr<std::string> event = WorkloadEvent(pending->id);

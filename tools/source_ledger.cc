@@ -11,22 +11,22 @@ void SourceLedger::MarkSeen(uint64_t through) {
   if (through >= next_source_offset_) next_source_offset_ = through + 1;
 }
 
-void SourceLedger::AddPending(PendingDelivery delivery) {
+void SourceLedger::AddPending(OwedDelivery delivery) {
   owed_[delivery.client].insert(delivery.offset);
   pending_.push_back(std::move(delivery));
 }
 
-std::optional<PendingDelivery> SourceLedger::TakePending(SeededRng& rng) {
-  PendingDelivery* picked = PickPending(rng);
+std::optional<OwedDelivery> SourceLedger::TakePending(SeededRng& rng) {
+  OwedDelivery* picked = PickPending(rng);
   if (picked == nullptr) return std::nullopt;
   std::swap(*picked, pending_.back());
-  PendingDelivery taken = std::move(pending_.back());
+  OwedDelivery taken = std::move(pending_.back());
   pending_.pop_back();
   owed_[taken.client].erase(taken.offset);
   return taken;
 }
 
-PendingDelivery* SourceLedger::PickPending(SeededRng& rng) {
+OwedDelivery* SourceLedger::PickPending(SeededRng& rng) {
   if (pending_.empty()) return nullptr;
   return &pending_[rng.Below(pending_.size())];
 }

@@ -14,7 +14,7 @@
 
 namespace holdfast {
 
-struct PendingDelivery {
+struct OwedDelivery {
   std::string id;
   std::string client;
   uint64_t offset = 0;
@@ -34,11 +34,11 @@ class SourceLedger {
 
   // Every offset up to and including this one was handed in.
   void MarkSeen(uint64_t through);
-  void AddPending(PendingDelivery delivery);
+  void AddPending(OwedDelivery delivery);
   // Takes out one at random, or none if there is none.
-  std::optional<PendingDelivery> TakePending(SeededRng& rng);
+  std::optional<OwedDelivery> TakePending(SeededRng& rng);
   // Changes one in place at random, for a retry; null if there is none. Valid until the next call.
-  PendingDelivery* PickPending(SeededRng& rng);
+  OwedDelivery* PickPending(SeededRng& rng);
 
   // The offset that `client` may commit: the lowest that it still owes, or what comes next.
   uint64_t NextFor(const std::string& client) const;
@@ -46,7 +46,7 @@ class SourceLedger {
  private:
   SourceKey key_;
   uint64_t next_source_offset_ = 0;
-  std::vector<PendingDelivery> pending_;
+  std::vector<OwedDelivery> pending_;
   std::map<std::string, std::set<uint64_t>> owed_;  // by client
 };
 

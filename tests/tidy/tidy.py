@@ -228,6 +228,24 @@ def check_dropped_results(tree):
                 yield f"{path}:{number}: (void) without a reason beside it"
 
 
+def check_one_definition(tree):
+    """Two types of one name in one namespace: the linker takes either, and nobody says a word."""
+    defined = {}
+    for path in tree.sources(*PRODUCT, "bench/"):
+        scope = []
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            if match := re.match(r"namespace ?([\w:]*) ?{", line):
+                scope.append(match[1])
+            elif line.startswith("}  // namespace"):
+                scope.pop()
+            elif match := re.match(r"(?:struct|class) (\w+) (?:final )?(?::[^:].*)?{", line):
+                if scope and all(scope):
+                    defined.setdefault("::".join(scope + [match[1]]), []).append(f"{path}:{number}")
+    for name, places in sorted(defined.items()):
+        for place in places[1:]:
+            yield f"{place}: {name} is defined at {places[0]} too"
+
+
 def check_mirrors(tree):
     for path in tree.paths:
         if path.endswith(".cc") and path.startswith(MIRRORED):
@@ -359,6 +377,7 @@ RULES = {
     "calls": ("time, chance, disk and output come in by constructor", check_banned_calls),
     "names": ("no file or type has a vague name", check_names),
     "results": ("a dropped result has its reason beside it", check_dropped_results),
+    "definitions": ("a type is defined once", check_one_definition),
     "mirrors": ("every source has its test", check_mirrors),
     "numbers": ("FORMAT.md lists the records of the catalogue", check_record_numbers),
     "properties": ("the property table names the tests that prove", check_properties),

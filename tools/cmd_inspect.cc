@@ -6,6 +6,8 @@
 
 #include "journal/base/json.h"
 #include "journal/format/records_text.h"
+#include "meta/meta_key.h"
+#include "meta/meta_pages.h"
 #include "recovery/retention.h"
 #include "stores/engine_options.h"
 #include "tools/command.h"
@@ -53,8 +55,16 @@ struct ClientLoad {
   absl::Time oldest = absl::InfiniteFuture();
 };
 
+// What the engine's own Meta holds.
+struct SharedLoad {
+  uint64_t subscriptions = 0, agents = 0, sessions = 0, tasks = 0;
+  uint64_t entries = 0;  // all, those of others and signs of life too
+  uint64_t revision = 0;
+};
+
 // What only the recovered state tells.
 struct LiveState {
+  SharedLoad shared;
   uint64_t deliveries = 0, offsets = 0, dead_letters = 0;
   std::map<std::string, ClientLoad> clients;
   EngineStats stats;
@@ -68,12 +78,30 @@ struct Inspection {
   absl::Time now;
 };
 
+StatusOr<SharedLoad> ReadShared(MetaStore& meta) {
+  constexpr size_t kReadAtOnce = 100;
+  SharedLoad load;
+  const std::string subscriptions = MetaPrefix("subs", {}), agents = MetaPrefix("agents", {}),
+                    sessions = MetaPrefix("sessions", {}), tasks = MetaPrefix("tasks", {});
+  ASSIGN_OR_RETURN(load.revision, ForEachEntry(meta, "", kReadAtOnce, [&](const MetaEntry& entry) {
+                     const bool record = entry.key.ends_with("/record");
+                     ++load.entries;
+                     load.subscriptions += entry.key.starts_with(subscriptions) ? 1 : 0;
+                     load.agents += record && entry.key.starts_with(agents) ? 1 : 0;
+                     load.sessions += record && entry.key.starts_with(sessions) ? 1 : 0;
+                     load.tasks += entry.key.starts_with(tasks) ? 1 : 0;
+                     return absl::OkStatus();
+                   }));
+  return load;
+}
+
 StatusOr<LiveState> ReadLiveState(const std::string& directory, Console& console, LogSink& log) {
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenForReading(directory, console, log));
   LiveState live;
   live.deliveries = engine->deliveries().Count();
   live.offsets = engine->offsets().ReadAll().size();
   live.dead_letters = engine->dead_letters().Count();
+  ASSIGN_OR_RETURN(live.shared, ReadShared(engine->meta()));
   live.stats = engine->stats();
   live.restart_bytes = engine->recovery().bytes;
   Progress progress(console, "deliveries", live.deliveries);
@@ -174,6 +202,12 @@ void PrintText(const Inspection& inspection, const Collector& files, Console& co
   const LiveState& live = *inspection.live;
   console.out << fmt::format("live          {} deliveries, {} offsets, {} dead letters\n",
                              live.deliveries, live.offsets, live.dead_letters);
+  const SharedLoad& shared = live.shared;
+  console.out << fmt::format(
+      "shared        {} subscriptions, {} agents, {} sessions, {} tasks; {} entries in all, at "
+      "revision {}\n",
+      shared.subscriptions, shared.agents, shared.sessions, shared.tasks, shared.entries,
+      shared.revision);
   console.out << fmt::format(
       "answers       {} acknowledgements are remembered, of at most {} (default of an open)\n",
       live.stats.remembered_answers, EngineOptions().remembered_answers);
@@ -215,6 +249,11 @@ std::string StoreJson(const Inspection& inspection, const Collector& files) {
     json.Field("deliveries", inspection.live->deliveries)
         .Field("offsets", inspection.live->offsets)
         .Field("dead_letters", inspection.live->dead_letters)
+        .Field("subscriptions", inspection.live->shared.subscriptions)
+        .Field("agents", inspection.live->shared.agents)
+        .Field("sessions", inspection.live->shared.sessions)
+        .Field("tasks", inspection.live->shared.tasks)
+        .Field("meta_revision", inspection.live->shared.revision)
         .Field("remembered_answers", inspection.live->stats.remembered_answers)
         .Field("live_bytes", inspection.live->stats.live_bytes)
         .Field("disk_bytes", inspection.live->stats.disk_bytes)

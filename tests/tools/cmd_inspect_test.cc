@@ -80,5 +80,24 @@ TEST_F(InspectTest, ALiveStoreIsNotCalledClean) {
   EXPECT_NE(run.out.find("1 offsets"), std::string::npos) << run.out;
 }
 
+TEST_F(InspectTest, WhatIsSharedIsCounted) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto engine, OpenForWriting());
+    ASSERT_OK(engine->subscriptions().Put("topic", "c", {.instance = "i"}));
+    ASSERT_OK(engine->sessions().RegisterAgent({.id = "a"}));
+    ASSERT_OK(engine->sessions().OpenSession({.id = "s"}));
+    ASSERT_OK(engine->tasks().Create({.id = "t1"}));
+    ASSERT_OK(engine->tasks().Create({.id = "t2"}));
+    ASSERT_OK(engine->meta().Put("somebody's", "v", {}));
+    ASSERT_OK(engine->Close());
+  }
+  const ToolRun run = RunTool({"inspect", store_});
+  EXPECT_EQ(run.exit_code, kExitOk) << run.err;
+  EXPECT_NE(run.out.find("1 subscriptions, 1 agents, 1 sessions, 2 tasks; "), std::string::npos)
+      << run.out;
+  const ToolRun json = RunTool({"inspect", store_, "--json"});
+  EXPECT_NE(json.out.find("\"tasks\":2"), std::string::npos) << json.out;
+}
+
 }  // namespace
 }  // namespace holdfast

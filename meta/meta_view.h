@@ -47,7 +47,7 @@ class MetaView {
 
   // A write of this process that was answered: shown from now on, before the watch brings it.
   void NotePut(const MetaEntry& entry) ABSL_LOCKS_EXCLUDED(mu_);
-  // The key was deleted by a write at `revision`, or later.
+  // The key was deleted by a write of this process, whose revision it was.
   void NoteDelete(std::string_view key, uint64_t revision) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Every change up to here is shown.

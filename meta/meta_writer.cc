@@ -59,13 +59,13 @@ StatusOr<uint64_t> MetaWriter::Transact(const MetaTransaction& transaction) {
   }
 }
 
-Status MetaWriter::Delete(std::string_view key, uint64_t at) {
+StatusOr<uint64_t> MetaWriter::Delete(std::string_view key, uint64_t at) {
   for (int send = 1;; ++send) {
     const StatusOr<uint64_t> deleted = meta_.DeleteAt(key, at, {});
     const MetaResult result = MetaResultOf(deleted.status());
-    if (result == MetaResult::kNotFound && send > 1) return absl::OkStatus();
+    if (result == MetaResult::kNotFound && send > 1) return 0;
     if (result == MetaResult::kConflict && send > 1) return ChangedSince();
-    if (result != MetaResult::kUnknown || send == kSendsMax) return deleted.status();
+    if (result != MetaResult::kUnknown || send == kSendsMax) return deleted;
   }
 }
 

@@ -25,8 +25,9 @@ class MetaWriter {
 
   // Puts `value` if the key stands at revision `at` (0: is absent). Returns the new revision.
   StatusOr<uint64_t> Put(std::string_view key, uint64_t at, std::string_view value);
-  // Deletes the key if it stands at revision `at`. Errors: kNotFound  it was gone before
-  Status Delete(std::string_view key, uint64_t at);
+  // Deletes the key if it stands at revision `at`. Returns the revision of that; 0 if only this is
+  // known, that it is gone now. Errors: kNotFound  it was gone before
+  StatusOr<uint64_t> Delete(std::string_view key, uint64_t at);
   // Needs: the first change is a put whose key has a condition of its own, which is not that it
   //        exists: by it the outcome is told
   StatusOr<uint64_t> Transact(const MetaTransaction& transaction);

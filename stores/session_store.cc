@@ -200,7 +200,7 @@ Status MetaSessionStore::Heartbeat(std::string_view agent, uint64_t owner_epoch)
 Status MetaSessionStore::UnregisterAgent(std::string_view agent, uint64_t owner_epoch) {
   for (int tries = 0; tries < kTriesMax; ++tries) {
     ASSIGN_OR_RETURN(const Found<Agent> found, Owned<Agent>(agent, owner_epoch));
-    const Status deleted = writer_.Delete(KeyOf<Agent>(agent, kRecord), found.revision);
+    const Status deleted = writer_.Delete(KeyOf<Agent>(agent, kRecord), found.revision).status();
     if (IsConflict(deleted)) continue;
     if (MetaResultOf(deleted) == MetaResult::kNotFound) return NoneLive("entry");
     RETURN_IF_ERROR(deleted);
@@ -246,7 +246,8 @@ Status MetaSessionStore::TouchSession(std::string_view session, uint64_t owner_e
 Status MetaSessionStore::CloseSession(std::string_view session, uint64_t owner_epoch) {
   for (int tries = 0; tries < kTriesMax; ++tries) {
     ASSIGN_OR_RETURN(const Found<Session> found, Owned<Session>(session, owner_epoch));
-    const Status deleted = writer_.Delete(KeyOf<Session>(session, kRecord), found.revision);
+    const Status deleted =
+        writer_.Delete(KeyOf<Session>(session, kRecord), found.revision).status();
     if (IsConflict(deleted)) continue;
     if (MetaResultOf(deleted) == MetaResult::kNotFound) return NoneLive("entry");
     RETURN_IF_ERROR(deleted);

@@ -60,6 +60,12 @@ StatusOr<MetaSubscriptionStore::Cache*> MetaSubscriptionStore::Opened() {
   return cache_.get();
 }
 
+// At no other revision than its own: an older one would be taken for known already, and a newer one
+// would hide what somebody else put meanwhile. Where it is not known the watch brings it.
+void MetaSubscriptionStore::NoteDelete(Cache& cache, std::string_view key, uint64_t revision) {
+  if (revision != 0) cache.view().NoteDelete(key, revision);
+}
+
 StatusOr<uint64_t> MetaSubscriptionStore::Put(std::string_view topic, std::string_view client,
                                               const Subscription& subscription) {
   RETURN_IF_ERROR(CheckName("topic", topic));
@@ -99,13 +105,14 @@ Status MetaSubscriptionStore::Remove(const SubscriptionKey& key) {
     const StatusOr<MetaEntry> found = meta_.Get(name, {});
     if (MetaResultOf(found.status()) == MetaResult::kNotFound) return NoSubscription();
     RETURN_IF_ERROR(found.status());
-    const Status deleted = writer_.Delete(name, found->revision);
+    const StatusOr<uint64_t> deleted = writer_.Delete(name, found->revision);
     if (deleted.ok()) {
-      cache->view().NoteDelete(name, found->revision + 1);
+      NoteDelete(*cache, name, *deleted);
       return absl::OkStatus();
     }
-    if (MetaResultOf(deleted) == MetaResult::kNotFound) return NoSubscription();
-    if (again || MetaResultOf(deleted) != MetaResult::kConflict) return deleted;
+    const MetaResult result = MetaResultOf(deleted.status());
+    if (result == MetaResult::kNotFound) return NoSubscription();
+    if (again || result != MetaResult::kConflict) return deleted.status();
   }
 }
 
@@ -115,12 +122,12 @@ StatusOr<uint64_t> MetaSubscriptionStore::RemoveInstance(std::string_view instan
   const auto remove = [&](const MetaEntry& entry) -> Status {
     const auto names = meaning_.KeyOf(entry.key);
     if (!names.ok() || names->instance != instance) return absl::OkStatus();
-    const Status deleted = writer_.Delete(entry.key, entry.revision);
+    const StatusOr<uint64_t> deleted = writer_.Delete(entry.key, entry.revision);
     // Registered anew since: the instance is not gone after all.
-    const MetaResult result = MetaResultOf(deleted);
+    const MetaResult result = MetaResultOf(deleted.status());
     if (result == MetaResult::kConflict || result == MetaResult::kNotFound) return absl::OkStatus();
-    RETURN_IF_ERROR(deleted);
-    cache->view().NoteDelete(entry.key, entry.revision + 1);
+    RETURN_IF_ERROR(deleted.status());
+    NoteDelete(*cache, entry.key, *deleted);
     ++removed;
     return absl::OkStatus();
   };

@@ -53,6 +53,7 @@ class MetaSubscriptionStore final : public SubscriptionStore {
 
   // Opened by the first call that needs it, and by every later one until that succeeds.
   StatusOr<Cache*> Opened() ABSL_LOCKS_EXCLUDED(mu_);
+  static void NoteDelete(Cache& cache, std::string_view key, uint64_t revision);
 
   MetaStore& meta_;
   MetaWriter writer_;

@@ -113,7 +113,7 @@ StatusOr<MetaTaskStore::Expired> MetaTaskStore::ExpireStale() {
     const std::string& id = stored.task.id;
     Status done;
     if (IsForgotten(stored.task, now)) {
-      done = writer_.Delete(MetaKey(kKind, {id}), stored.revision);
+      done = writer_.Delete(MetaKey(kKind, {id}), stored.revision).status();
       if (done.ok()) expired.forgotten.push_back(id);
     } else if (const auto why = Overdue(stored.task, options_, now)) {
       StatusOr<TaskRecord> failed = UpdatedTask(stored.task,

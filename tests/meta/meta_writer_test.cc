@@ -42,7 +42,8 @@ TEST_F(MetaWriterTest, WritesAreConditional) {
   EXPECT_FAILS(writer_.Put("k", first, "c"), kAborted, kConflict);
   EXPECT_EQ(meta_.Get("k", {})->value, "b");
   EXPECT_FAILS(writer_.Delete("k", first), kAborted, kConflict);
-  EXPECT_OK(writer_.Delete("k", second));
+  ASSERT_OK_AND_ASSIGN(const uint64_t third, writer_.Delete("k", second));
+  EXPECT_EQ(third, meta_.List("", {})->revision);
   EXPECT_FAILS(writer_.Delete("k", second), kNotFound, kNone);
 }
 
@@ -95,7 +96,7 @@ TEST_F(MetaWriterTest, AWriteThatDidNotGoOutDidNotHappen) {
 TEST_F(MetaWriterTest, ADeleteWhoseAnswerWasLostIsResolved) {
   ASSERT_OK_AND_ASSIGN(uint64_t revision, writer_.Put("k", 0, "a"));
   Script({Fault::kUnanswered});
-  EXPECT_OK(writer_.Delete("k", revision));
+  EXPECT_EQ(*writer_.Delete("k", revision), 0u) << "it is gone, and by whom is not known";
   ASSERT_OK_AND_ASSIGN(revision, meta_.Put("k", "b", {}));
   sent_ = 0;
   Script({Fault::kLost});

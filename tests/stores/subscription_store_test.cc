@@ -139,6 +139,22 @@ TEST(SubscriptionStoreTest, InstancesSeeEachOther) {
   while (!meta.store.Topics()->empty()) std::this_thread::yield();
 }
 
+// The watch has come further than the entry that is removed: it is gone here at once all the same.
+// Proves: S4
+TEST(SubscriptionStoreTest, AnOldSubscriptionThatIsRemovedIsGoneAtOnce) {
+  Meta meta;
+  MetaSubscriptionStore other(meta.meta, 2, meta.clock);
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_OK(meta.store.Put("a", "c", {.instance = "old"}));
+    ASSERT_OK(other.Put("a", "c", {.instance = "new"}));
+    while (meta.store.InstancesOf("c")->size() < 2) std::this_thread::yield();
+    ASSERT_OK(meta.store.Remove({"a", "c", "old"}));
+    ASSERT_EQ(*meta.store.InstancesOf("c"), Names{"new"});
+    ASSERT_OK(meta.store.Remove({"a", "c", "new"}));
+    ASSERT_EQ(*meta.store.InstancesOf("c"), Names());
+  }
+}
+
 // Proves: S2
 TEST(SubscriptionStoreTest, AnOutageIsToldByEveryWriteWhileReadsGoOn) {
   Meta meta;

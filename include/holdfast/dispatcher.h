@@ -246,7 +246,7 @@ class Dispatcher {
                                                           const DispatcherOptions& options,
                                                           const DispatcherHost& host);
   // Ends the thread, if there is one, and waits until every completion has been called. What is in
-  // flight stays in the engine.
+  // flight stays in the engine. Needs: every other call has returned
   virtual ~Dispatcher() = default;
 
   // Takes over what the engine holds: comes first, once. Ledgered ids are retired; the others are

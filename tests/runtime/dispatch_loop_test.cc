@@ -120,8 +120,8 @@ TEST(DispatchLoopTest, EverythingIsFinishedWithAllThreadsAtWork) {
                        Dispatcher::Make(*engine, rng, dispatcher_options, {.source_ack = &source}));
   ASSERT_OK(dispatcher->Recover());
   dispatcher->Start();
-  const auto a = std::make_shared<BusyClient>(*dispatcher, "a");
-  const auto b = std::make_shared<BusyClient>(*dispatcher, "b");
+  auto a = std::make_shared<BusyClient>(*dispatcher, "a");
+  auto b = std::make_shared<BusyClient>(*dispatcher, "b");
   dispatcher->ChannelOpened("a", a);
   dispatcher->ChannelOpened("b", b);
   std::vector<std::thread> producers;
@@ -147,6 +147,8 @@ TEST(DispatchLoopTest, EverythingIsFinishedWithAllThreadsAtWork) {
   EXPECT_EQ(engine->deliveries().Count(), 0u);
   dispatcher->ChannelClosed("a", a.get());
   dispatcher->ChannelClosed("b", b.get());
+  a.reset();  // their last calls have returned then
+  b.reset();
   dispatcher.reset();
   for (uint64_t partition = 0; partition < kSources; ++partition) {
     for (const char* client : {"a", "b"}) {

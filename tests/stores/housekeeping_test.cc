@@ -405,7 +405,8 @@ TEST(HousekeepingTest, AnOpenTellsHowFarItHasCome) {
 TEST(HousekeepingTest, ACleanStopLeavesACheckpoint) {
   TempDir directory;
   EngineOptions options = TinySegments(directory.Sub("store"));
-  options.checkpoint_every_bytes = uint64_t{1} << 30;  // so that only the stop takes one
+  options.checkpoint_every_bytes = uint64_t{1} << 30;  // so that only the stop takes one,
+  options.space_ratio = 100;                           // and no want of space before it
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, Engine::Open(options));
     for (uint64_t i = 0; i < 300; ++i) {

@@ -10,13 +10,6 @@ namespace {
 
 constexpr int64_t kTtlSecondsMax = 9'000'000'000;
 
-MetaChange PutOf(std::string_view key, std::string_view value, const MetaWrite& write) {
-  return {.kind = MetaChange::Kind::kPut,
-          .key = std::string(key),
-          .value = std::string(value),
-          .lease = write.lease};
-}
-
 // The limits of every backend, looked at here so that no server needs to be asked.
 Status CheckSize(const MvccTxn& txn) {
   if (std::max(txn.compares.size(), txn.success.size()) > kMetaChangesMax) {
@@ -45,77 +38,6 @@ StatusOr<std::unique_ptr<EtcdMeta>> EtcdMeta::Create(std::unique_ptr<HttpTranspo
   return meta;
 }
 
-absl::StatusOr<MetaEntry> EtcdMeta::Get(std::string_view key, const MetaCall& call) {
-  RETURN_IF_ERROR(CheckMetaKey(key));
-  ASSIGN_OR_RETURN(const ReadAnswer answer,
-                   Read({.range = KeyRange::Only(key)}, clock_.Now() + call.timeout));
-  if (answer.read.entries.empty()) return NotFound("no such key");
-  return ToMetaEntry(*answer.read.entries.front());
-}
-
-absl::StatusOr<MetaList> EtcdMeta::List(std::string_view prefix, const MetaPage& page) {
-  MvccRead read{.range = KeyRange::Prefix(prefix), .revision = page.revision, .limit = page.limit};
-  if (page.after >= read.range.begin && !page.after.empty()) {
-    read.range.begin = std::string(page.after) + '\0';
-  }
-  ASSIGN_OR_RETURN(const ReadAnswer answer, Read(read, clock_.Now() + page.timeout));
-  MetaList list{.more = answer.read.more,
-                .revision = page.revision == 0 ? answer.revision : page.revision};
-  list.entries.reserve(answer.read.entries.size());
-  for (const MvccEntryPtr& entry : answer.read.entries) list.entries.push_back(ToMetaEntry(*entry));
-  return list;
-}
-
-absl::StatusOr<uint64_t> EtcdMeta::Put(std::string_view key, std::string_view value,
-                                       const MetaWrite& write) {
-  return Transact({.conditions = {}, .changes = {PutOf(key, value, write)}}, write);
-}
-
-absl::StatusOr<uint64_t> EtcdMeta::PutIfAbsent(std::string_view key, std::string_view value,
-                                               const MetaWrite& write) {
-  return Transact(
-      {.conditions = {{.key = std::string(key), .must = MetaCondition::Must::kBeAbsent}},
-       .changes = {PutOf(key, value, write)}},
-      write);
-}
-
-absl::StatusOr<uint64_t> EtcdMeta::CompareAndSet(std::string_view key, uint64_t revision,
-                                                 std::string_view value, const MetaWrite& write) {
-  return Transact({.conditions = {{.key = std::string(key),
-                                   .must = MetaCondition::Must::kStandAt,
-                                   .revision = revision}},
-                   .changes = {PutOf(key, value, write)}},
-                  write);
-}
-
-absl::StatusOr<uint64_t> EtcdMeta::Delete(std::string_view key, const MetaCall& call) {
-  RETURN_IF_ERROR(CheckMetaKey(key));
-  MvccTxn txn;
-  txn.success.push_back(MvccOp::Delete(KeyRange::Only(key)));
-  ASSIGN_OR_RETURN(const MvccTxnResult result, Execute(txn, clock_.Now() + call.timeout));
-  if (result.results.front().deleted == 0) return NotFound("no such key");
-  return result.revision;
-}
-
-absl::StatusOr<uint64_t> EtcdMeta::DeleteAt(std::string_view key, uint64_t revision,
-                                            const MetaCall& call) {
-  RETURN_IF_ERROR(CheckMetaKey(key));
-  const KeyRange only = KeyRange::Only(key);
-  MvccTxn txn;
-  txn.compares.push_back({.range = only,
-                          .target = MvccCompare::Target::kMod,
-                          .number = static_cast<int64_t>(revision)});
-  txn.success.push_back(MvccOp::Delete(only));
-  txn.failure.push_back(MvccOp::Read({.range = only, .count_only = true}));
-  ASSIGN_OR_RETURN(const MvccTxnResult result, Execute(txn, clock_.Now() + call.timeout));
-  if (!result.succeeded && result.results.front().read.count > 0) {
-    return MetaConflict("the key stands at another revision");
-  }
-  // At revision 0 no key stands.
-  if (!result.succeeded || result.results.front().deleted == 0) return NotFound("no such key");
-  return result.revision;
-}
-
 absl::StatusOr<uint64_t> EtcdMeta::Transact(const MetaTransaction& transaction,
                                             const MetaWrite& write) {
   ASSIGN_OR_RETURN(const MvccTxn txn, ToMvccTxn(transaction, write.request_id));
@@ -123,9 +45,9 @@ absl::StatusOr<uint64_t> EtcdMeta::Transact(const MetaTransaction& transaction,
   const auto put =
       std::ranges::find(transaction.changes, MetaChange::Kind::kPut, &MetaChange::kind);
   const bool can_be_found = !write.request_id.empty() && put != transaction.changes.end();
-  const absl::Duration start = clock_.Now();
+  const absl::Duration deadline = clock_.Now() + write.timeout;
   const StatusOr<MvccTxnResult> result =
-      Execute(txn, start + (can_be_found ? write.timeout / 2 : write.timeout));
+      Execute(txn, {.timeout = can_be_found ? write.timeout / 2 : write.timeout});
   if (result.ok() && !result->succeeded) return MetaConflict("a condition does not hold");
   if (result.ok()) return result->revision;
   if (!can_be_found || MetaResultOf(result.status()) != MetaResult::kUnknown) {
@@ -133,13 +55,14 @@ absl::StatusOr<uint64_t> EtcdMeta::Transact(const MetaTransaction& transaction,
   }
   // All puts are at one revision, so one of them speaks for the whole. That it is not there says
   // nothing: it may still come, or have come and gone.
-  const StatusOr<uint64_t> found = FindWrite(put->key, write.request_id, start + write.timeout);
+  const StatusOr<uint64_t> found =
+      FindWrite(put->key, write.request_id, {.timeout = deadline - clock_.Now()});
   return found.ok() ? found : result.status();
 }
 
 StatusOr<uint64_t> EtcdMeta::FindWrite(std::string_view key, std::string_view request_id,
-                                       absl::Duration deadline) {
-  ASSIGN_OR_RETURN(const ReadAnswer answer, Read({.range = KeyRange::Only(key)}, deadline));
+                                       const MetaCall& call) {
+  ASSIGN_OR_RETURN(const ReadAnswer answer, Read({.range = KeyRange::Only(key)}, call));
   for (const MvccEntryPtr& entry : answer.read.entries) {
     if (ToMetaEntry(*entry).request_id == request_id) return entry->mod_revision;
   }
@@ -181,18 +104,18 @@ absl::Status EtcdMeta::RevokeLease(uint64_t lease, const MetaCall& call) {
       .status();
 }
 
-StatusOr<EtcdMeta::ReadAnswer> EtcdMeta::Read(const MvccRead& read, absl::Duration deadline) {
-  ASSIGN_OR_RETURN(const Json answer,
-                   client_.Call(EtcdRange(read), EtcdClient::Kind::kRead, deadline));
+StatusOr<EtcdMeta::ReadAnswer> EtcdMeta::Read(const MvccRead& read, const MetaCall& call) {
+  ASSIGN_OR_RETURN(const Json answer, client_.Call(EtcdRange(read), EtcdClient::Kind::kRead,
+                                                   clock_.Now() + call.timeout));
   ASSIGN_OR_RETURN(const EtcdHeader header, ReadEtcdHeader(answer));
   StatusOr<MvccReadResult> entries = ReadEtcdRange(answer);
   if (!entries.ok()) return EtcdClient::AsRead(entries.status());
   return ReadAnswer{.read = *std::move(entries), .revision = header.revision};
 }
 
-StatusOr<MvccTxnResult> EtcdMeta::Execute(const MvccTxn& txn, absl::Duration deadline) {
-  ASSIGN_OR_RETURN(const Json answer,
-                   client_.Call(EtcdTxn(txn), EtcdClient::Kind::kWrite, deadline));
+StatusOr<MvccTxnResult> EtcdMeta::Execute(const MvccTxn& txn, const MetaCall& call) {
+  ASSIGN_OR_RETURN(const Json answer, client_.Call(EtcdTxn(txn), EtcdClient::Kind::kWrite,
+                                                   clock_.Now() + call.timeout));
   return ReadEtcdTxn(answer, txn);
 }
 

@@ -12,6 +12,7 @@
 #include "meta/etcd_client.h"
 #include "meta/etcd_watches.h"
 #include "meta/mvcc_types.h"
+#include "meta/txn_meta.h"
 
 namespace holdfast {
 
@@ -19,7 +20,7 @@ namespace holdfast {
 // time; found, it is OK, else UNKNOWN. It is never sent twice.
 // Threads: any. Watches are called back on one thread of its own; a callback that blocks holds up
 //          the others.
-class EtcdMeta final : public MetaStore {
+class EtcdMeta final : public TxnMeta {
  public:
   // Borrows `transport` and `clock`, which outlive it.
   // Errors: kInvalidArgument  no endpoint, or a prefix that is no path
@@ -29,17 +30,6 @@ class EtcdMeta final : public MetaStore {
   static absl::StatusOr<std::unique_ptr<EtcdMeta>> Create(std::unique_ptr<HttpTransport> transport,
                                                           Clock& clock, const EtcdOptions& options);
 
-  absl::StatusOr<MetaEntry> Get(std::string_view key, const MetaCall& call) override;
-  absl::StatusOr<MetaList> List(std::string_view prefix, const MetaPage& page) override;
-  absl::StatusOr<uint64_t> Put(std::string_view key, std::string_view value,
-                               const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> PutIfAbsent(std::string_view key, std::string_view value,
-                                       const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> CompareAndSet(std::string_view key, uint64_t revision,
-                                         std::string_view value, const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> Delete(std::string_view key, const MetaCall& call) override;
-  absl::StatusOr<uint64_t> DeleteAt(std::string_view key, uint64_t revision,
-                                    const MetaCall& call) override;
   absl::StatusOr<uint64_t> Transact(const MetaTransaction& transaction,
                                     const MetaWrite& write) override;
   absl::StatusOr<std::unique_ptr<MetaWatch>> Watch(std::string_view prefix, uint64_t from_revision,
@@ -53,15 +43,11 @@ class EtcdMeta final : public MetaStore {
   EtcdMeta(HttpTransport& transport, Clock& clock, const EtcdOptions& options)
       : clock_(clock), client_(transport, clock, options), watches_(client_, options) {}
 
-  struct ReadAnswer {
-    MvccReadResult read;
-    uint64_t revision = 0;
-  };
-  StatusOr<ReadAnswer> Read(const MvccRead& read, absl::Duration deadline);
-  StatusOr<MvccTxnResult> Execute(const MvccTxn& txn, absl::Duration deadline);
+  StatusOr<ReadAnswer> Read(const MvccRead& read, const MetaCall& call) override;
+  StatusOr<MvccTxnResult> Execute(const MvccTxn& txn, const MetaCall& call) override;
   // The revision of the write with that id, if `key` still stands where it put it.
   StatusOr<uint64_t> FindWrite(std::string_view key, std::string_view request_id,
-                               absl::Duration deadline);
+                               const MetaCall& call);
 
   std::unique_ptr<HttpTransport> owned_;  // null: the transport is borrowed
   Clock& clock_;

@@ -20,6 +20,7 @@
 #include "meta/mvcc_state.h"
 #include "meta/mvcc_types.h"
 #include "meta/mvcc_watch.h"
+#include "meta/txn_meta.h"
 
 namespace holdfast {
 
@@ -36,22 +37,9 @@ struct MvccMetaOptions {
 // Two faces: MetaStore for those who share values, and one with etcd's terms for the server that
 // offers them to others. What either answers, and what a watch shows, is durable before it leaves.
 // Threads: any.
-class MvccMeta : public MetaStore {
+class MvccMeta : public TxnMeta {
  public:
   // --- MetaStore ---
-  absl::StatusOr<MetaEntry> Get(std::string_view key, const MetaCall& call) override;
-  absl::StatusOr<MetaList> List(std::string_view prefix, const MetaPage& page) override;
-  absl::StatusOr<uint64_t> Put(std::string_view key, std::string_view value,
-                               const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> PutIfAbsent(std::string_view key, std::string_view value,
-                                       const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> CompareAndSet(std::string_view key, uint64_t revision,
-                                         std::string_view value, const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> Delete(std::string_view key, const MetaCall& call) override;
-  absl::StatusOr<uint64_t> DeleteAt(std::string_view key, uint64_t revision,
-                                    const MetaCall& call) override;
-  absl::StatusOr<uint64_t> Transact(const MetaTransaction& transaction,
-                                    const MetaWrite& write) override;
   absl::StatusOr<std::unique_ptr<MetaWatch>> Watch(std::string_view prefix, uint64_t from_revision,
                                                    std::function<void(const MetaNotice&)> callback,
                                                    const MetaCall& call) override;
@@ -60,12 +48,8 @@ class MvccMeta : public MetaStore {
   absl::Status RevokeLease(uint64_t lease, const MetaCall& call) override;
 
   // --- In etcd's terms. Errors are Refuse()d, see RefusalOf, or those of MetaStore. ---
-  struct ReadAnswer {
-    MvccReadResult read;
-    uint64_t revision = 0;  // newest of the store
-  };
-  StatusOr<ReadAnswer> Read(const MvccRead& read, const MetaCall& call);
-  StatusOr<MvccTxnResult> Execute(const MvccTxn& txn, const MetaCall& call);
+  StatusOr<ReadAnswer> Read(const MvccRead& read, const MetaCall& call) override;
+  StatusOr<MvccTxnResult> Execute(const MvccTxn& txn, const MetaCall& call) override;
   // `id` 0: one is chosen. Returns the id.
   StatusOr<uint64_t> GrantLeaseAs(uint64_t id, absl::Duration ttl, const MetaCall& call);
   StatusOr<MvccLeaseInfo> LeaseInfo(uint64_t id, const MetaCall& call);

@@ -165,6 +165,20 @@ Status MetaSessionStore::Prolong(std::string_view id, uint64_t owner_epoch) {
   return MetaResultOf(kept) == MetaResult::kNotFound ? NoneLive("entry") : kept;
 }
 
+template <typename Value>
+Status MetaSessionStore::End(std::string_view id, uint64_t owner_epoch) {
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    ASSIGN_OR_RETURN(const Found<Value> found, Owned<Value>(id, owner_epoch));
+    const Status deleted = writer_.Delete(KeyOf<Value>(id, kRecord), found.revision).status();
+    if (IsConflict(deleted)) continue;
+    if (MetaResultOf(deleted) == MetaResult::kNotFound) return NoneLive("entry");
+    RETURN_IF_ERROR(deleted);
+    (void)meta_.RevokeLease(found.lease, {});  // the sign of life and a binding; ends by itself too
+    return absl::OkStatus();
+  }
+  return Contended();
+}
+
 StatusOr<uint64_t> MetaSessionStore::RegisterAgent(const Agent& agent) {
   RETURN_IF_ERROR(CheckId("agent id", agent.id));
   RETURN_IF_ERROR(CheckName("instance", agent.instance));
@@ -198,16 +212,8 @@ Status MetaSessionStore::Heartbeat(std::string_view agent, uint64_t owner_epoch)
 }
 
 Status MetaSessionStore::UnregisterAgent(std::string_view agent, uint64_t owner_epoch) {
-  for (int tries = 0; tries < kTriesMax; ++tries) {
-    ASSIGN_OR_RETURN(const Found<Agent> found, Owned<Agent>(agent, owner_epoch));
-    const Status deleted = writer_.Delete(KeyOf<Agent>(agent, kRecord), found.revision).status();
-    if (IsConflict(deleted)) continue;
-    if (MetaResultOf(deleted) == MetaResult::kNotFound) return NoneLive("entry");
-    RETURN_IF_ERROR(deleted);
-    (void)meta_.RevokeLease(found.lease, {});  // without a record it means nothing
-    return UnbindAll(agent);
-  }
-  return Contended();
+  RETURN_IF_ERROR(End<Agent>(agent, owner_epoch));
+  return UnbindAll(agent);
 }
 
 StatusOr<Agent> MetaSessionStore::GetAgent(std::string_view agent) {
@@ -244,17 +250,7 @@ Status MetaSessionStore::TouchSession(std::string_view session, uint64_t owner_e
 }
 
 Status MetaSessionStore::CloseSession(std::string_view session, uint64_t owner_epoch) {
-  for (int tries = 0; tries < kTriesMax; ++tries) {
-    ASSIGN_OR_RETURN(const Found<Session> found, Owned<Session>(session, owner_epoch));
-    const Status deleted =
-        writer_.Delete(KeyOf<Session>(session, kRecord), found.revision).status();
-    if (IsConflict(deleted)) continue;
-    if (MetaResultOf(deleted) == MetaResult::kNotFound) return NoneLive("entry");
-    RETURN_IF_ERROR(deleted);
-    (void)meta_.RevokeLease(found.lease, {});  // takes the binding along; ends by itself
-    return absl::OkStatus();
-  }
-  return Contended();
+  return End<Session>(session, owner_epoch);
 }
 
 Status MetaSessionStore::Rebind(const Found<Session>& found, std::string_view agent) {

@@ -63,6 +63,9 @@ class MetaSessionStore final : public SessionStore {
   StatusOr<uint64_t> TakeOver(Value value, const Found<Value>& before, absl::Duration ttl);
   template <typename Value>
   Status Prolong(std::string_view id, uint64_t owner_epoch);
+  // Takes the record away, and what goes with its lease.
+  template <typename Value>
+  Status End(std::string_view id, uint64_t owner_epoch);
   // Binds the session that was found; to an empty agent: to none.
   // Errors: kAborted  it was changed, or it or the agent is gone
   Status Rebind(const Found<Session>& found, std::string_view agent);

@@ -20,6 +20,24 @@ constexpr uint64_t kPositionEntry = 1;
 constexpr uint64_t kSourceEntry = 2;
 constexpr uint64_t kStartEntry = 3;
 
+// The key of a client's position or start, which is what such a record begins with.
+[[gnu::always_inline]] inline PositionKeyView TakeClientKey(Decoder& in) {
+  PositionKeyView key;
+  key.topic = in.Bytes();
+  key.client = in.Bytes();
+  key.partition = in.Varint();
+  return key;
+}
+
+// The same of a source.
+[[gnu::always_inline]] inline PositionKeyView TakeSourceKey(Decoder& in) {
+  PositionKeyView key;
+  key.topic = in.Bytes();
+  key.incarnation = in.Varint();
+  key.partition = in.Varint();
+  return key;
+}
+
 // The bytes that name a key at the front of `record`: what `in` has read of its fields so far.
 // Fields have one encoding each, so equal keys have equal bytes.
 std::string_view KeyBytes(const RawRecord& record, const Decoder& in) {
@@ -334,10 +352,7 @@ Status JournalOffsetStore::LoadSnapshot(ByteView entries, uint64_t expected) {
 
 template <typename Entry>
 bool JournalOffsetStore::LoadPosition(Decoder& in, SlotMap<Entry>& entries) {
-  PositionKeyView key;
-  key.topic = in.Bytes();
-  key.client = in.Bytes();
-  key.partition = in.Varint();
+  const PositionKeyView key = TakeClientKey(in);
   const uint64_t incarnation = in.Varint();
   const uint64_t next = in.Varint();
   const std::optional<Basis> basis = TakeBasis(in, Lsn(in.Varint()));
@@ -352,10 +367,7 @@ bool JournalOffsetStore::LoadPosition(Decoder& in, SlotMap<Entry>& entries) {
 }
 
 bool JournalOffsetStore::LoadSource(Decoder& in) {
-  PositionKeyView key;
-  key.topic = in.Bytes();
-  key.incarnation = in.Varint();
-  key.partition = in.Varint();
+  const PositionKeyView key = TakeSourceKey(in);
   Source* source = nullptr;
   for (SourceMark Source::* const which : {&Source::seen, &Source::cursor}) {
     const Lsn lsn(in.Varint());
@@ -425,10 +437,7 @@ Judgement JournalOffsetStore::Judge(const RawRecord& record, const JudgeContext&
 
 Judgement JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeContext& context) {
   Decoder in(record.fields);
-  PositionKeyView key;
-  key.topic = in.Bytes();
-  key.client = in.Bytes();
-  key.partition = in.Varint();
+  const PositionKeyView key = TakeClientKey(in);
   const std::string_view bytes = KeyBytes(record, in);
   const uint64_t incarnation = in.Varint();
   const uint64_t next = in.Varint();
@@ -452,10 +461,7 @@ Judgement JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeC
 
 Judgement JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeContext& context) {
   Decoder in(record.fields);
-  PositionKeyView key;
-  key.topic = in.Bytes();
-  key.client = in.Bytes();
-  key.partition = in.Varint();
+  const PositionKeyView key = TakeClientKey(in);
   const std::string_view bytes = KeyBytes(record, in);
 
   const auto position = context.alone ? nullptr : context.overlay.Find(kOffset, bytes);
@@ -474,10 +480,7 @@ Judgement JournalOffsetStore::JudgeForget(const RawRecord& record, const JudgeCo
 
 Judgement JournalOffsetStore::JudgeStart(const RawRecord& record, const JudgeContext& context) {
   Decoder in(record.fields);
-  PositionKeyView key;
-  key.topic = in.Bytes();
-  key.client = in.Bytes();
-  key.partition = in.Varint();
+  const PositionKeyView key = TakeClientKey(in);
   const std::string_view bytes = KeyBytes(record, in);
   const uint64_t incarnation = in.Varint();
 
@@ -495,10 +498,7 @@ Judgement JournalOffsetStore::JudgeSource(const RawRecord& record, const JudgeCo
   const bool is_seen = record.header.type == static_cast<uint8_t>(RecordType::kSourceSeen);
   const auto space = is_seen ? BatchOverlay::Space::kSeen : BatchOverlay::Space::kCursor;
   Decoder in(record.fields);
-  PositionKeyView key;
-  key.topic = in.Bytes();
-  key.incarnation = in.Varint();
-  key.partition = in.Varint();
+  const PositionKeyView key = TakeSourceKey(in);
   const std::string_view bytes = KeyBytes(record, in);
   const uint64_t value = in.Varint();
 

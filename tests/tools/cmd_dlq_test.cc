@@ -275,7 +275,7 @@ TEST_F(DlqTest, AStoreInUseIsLockedButMayBeLookedAt) {
 // An open reads the newest checkpoint and what is behind it; the damage lies in an older segment.
 TEST_F(DlqTest, ADamagedOneStopsWhatNeedsItAndCanBePurged) {
   {
-    ASSERT_OK_AND_ASSIGN(const auto engine, OpenForWriting());
+    ASSERT_OK_AND_ASSIGN(const auto engine, OpenForWriting(/*space_ratio=*/100));
     for (uint64_t i = 1; i <= 40; ++i) ASSERT_OK(engine->offsets().Write({"t", "c", 0}, i).Wait());
     ASSERT_OK(engine->Close());
   }

@@ -42,8 +42,11 @@ class SmallStoreTest : public testing::Test {
     ASSERT_EQ(run.exit_code, kExitOk) << run.err;
     ASSERT_EQ(run.err, "");
   }
-  StatusOr<std::unique_ptr<Engine>> OpenForWriting() {
+  // A high `space_ratio` keeps compaction away: what was written stays where it is.
+  StatusOr<std::unique_ptr<Engine>> OpenForWriting(
+      double space_ratio = EngineOptions().space_ratio) {
     EngineOptions options;
+    options.space_ratio = space_ratio;
     options.directory = store_;
     options.io = IoBackend::kPosix;
     options.segment_bytes = uint64_t{64} << 10;

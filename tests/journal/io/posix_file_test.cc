@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "tests/support/recording_log.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -119,13 +120,6 @@ TEST_F(PosixFileTest, AFileThatTurnedBufferedKeepsItsBytes) {
   EXPECT_EQ(read == expected, true);
 }
 
-#if defined(__has_feature)
-#define HOLDFAST_CLANG_SANITIZER \
-  (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define HOLDFAST_CLANG_SANITIZER 0
-#endif
-
 // Runs `body` in a child that gets no more memory in pieces of 64 KiB or more; its answer is the
 // exit code.
 int WithoutMemory(const std::function<int()>& body) {
@@ -146,9 +140,7 @@ int WithoutMemory(const std::function<int()>& body) {
 
 // Without memory a call fails, and the process goes on.
 TEST_F(PosixFileTest, NoMemoryIsAnErrorOfTheCall) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HOLDFAST_CLANG_SANITIZER
-  GTEST_SKIP() << "a sanitizer has an allocator of its own";
-#endif
+  if (kSanitized) GTEST_SKIP() << "a sanitizer has an allocator of its own";
   ASSERT_OK(file_->WriteZeros(8192));
   std::vector<std::byte> unaligned((size_t{256} << 10) + 1);
   const auto exhausted = [](const Status& status) {

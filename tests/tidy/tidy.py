@@ -59,7 +59,8 @@ BEHIND_ONE_FILE = {
     "nlohmann/": ["journal/base/json.cc"],
     "zstd": ["journal/format/compression.cc", "tools/event_source.cc"],
     "CLI/": ["tools/cli.cc", "tools/cli_dlq.cc", "tools/cli_parts.cc", "bench/main.cc"],
-    "boost/": ["meta/http/beast_client.cc", "meta/http/beast_server.cc"],
+    "boost/": ["meta/http/beast_", "meta/http/parse_from.h", "meta/http/wire.",
+               "tests/meta/http/wire_test.cc"],
     "benchmark/": ["bench/micro/"],
 }
 

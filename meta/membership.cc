@@ -162,7 +162,7 @@ StatusOr<uint64_t> Membership::Acquire(const SourceKey& partition) {
     MutexLock lock(mu_);
     self = joined_;
     const auto owned = owned_.find(partition);
-    if (owned != owned_.end()) return owned->second;
+    if (owned != owned_.end()) return owned->second.token;
   }
   if (!self.has_value()) return LostLease();
   const std::string key = AssignmentKey(partition);
@@ -173,10 +173,13 @@ StatusOr<uint64_t> Membership::Acquire(const SourceKey& partition) {
           {.kind = MetaChange::Kind::kPut,
            .key = key,
            .value = EncodeOwner({.instance = options_.instance, .joined = self->revision})}}};
+  uint64_t replaced = 0;
   const StatusOr<MetaEntry> found = meta_.Get(key, {});
   if (found.ok()) {
     take.conditions[0] = {.key = key, .revision = found->revision};
     ASSIGN_OR_RETURN(const Owner owner, OwnerIn(*found));
+    // Its own of this join: taken by a request whose answer was lost, and from whom is not known.
+    if (owner.joined != self->revision) replaced = found->revision;
     if (!owner.instance.empty() && owner.joined != self->revision) {
       const std::string owner_key = MetaKey(kInstances, {owner.instance});
       const StatusOr<MetaEntry> entry = meta_.Get(owner_key, {});
@@ -206,7 +209,7 @@ StatusOr<uint64_t> Membership::Acquire(const SourceKey& partition) {
   RETURN_IF_ERROR(taken.status());
   MutexLock lock(mu_);
   if (!joined_.has_value() || joined_->revision != self->revision) return LostLease();
-  owned_[partition] = *taken;
+  owned_[partition] = {.partition = partition, .token = *taken, .replaced = replaced};
   return *taken;
 }
 
@@ -216,7 +219,7 @@ Status Membership::Release(const SourceKey& partition) {
     MutexLock lock(mu_);
     const auto owned = owned_.find(partition);
     if (owned == owned_.end()) return absl::OkStatus();
-    token = owned->second;
+    token = owned->second.token;
     owned_.erase(owned);  // first: nothing may be done for it from here on
   }
   const Status released = writer_.Put(AssignmentKey(partition), token, EncodeOwner({})).status();
@@ -234,11 +237,17 @@ bool Membership::Owns(const SourceKey& partition) {
   return OwnsLocked(partition);
 }
 
-std::vector<SourceKey> Membership::Owned() {
+std::vector<Ownership> Membership::Owned() {
   MutexLock lock(mu_);
-  std::vector<SourceKey> partitions;
-  for (const auto& [partition, token] : owned_) partitions.push_back(partition);
-  return partitions;
+  std::vector<Ownership> owned;
+  for (const auto& [partition, ownership] : owned_) owned.push_back(ownership);
+  return owned;
+}
+
+absl::Duration Membership::LeaseLeft() {
+  MutexLock lock(mu_);
+  if (!joined_.has_value()) return absl::ZeroDuration();
+  return std::max(deadline_ - clock_.Now(), absl::ZeroDuration());
 }
 
 StatusOr<MetaCondition> Membership::Fence(const SourceKey& partition) {
@@ -247,7 +256,7 @@ StatusOr<MetaCondition> Membership::Fence(const SourceKey& partition) {
     return MakeStatus(StatusCode::kPermissionDenied, Detail::kStaleOwner,
                       "the partition is not, or not surely, this instance's");
   }
-  return MetaCondition{.key = AssignmentKey(partition), .revision = owned_.at(partition)};
+  return MetaCondition{.key = AssignmentKey(partition), .revision = owned_.at(partition).token};
 }
 
 StatusOr<std::vector<Instance>> Membership::Instances() {

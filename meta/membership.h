@@ -59,6 +59,15 @@ struct Assignment {
   bool alive = false;  // the owner is among the instances, since the join that took it
 };
 
+// A partition that this instance took and did not lose, surely its own or not.
+struct Ownership {
+  SourceKey partition;
+  uint64_t token = 0;
+  // Revision of the assignment that it took the place of: an owner before this one, or a release.
+  // 0: there was none, or it is not known.
+  uint64_t replaced = 0;
+};
+
 // Threads: any. The destructor needs every other call to have returned.
 class Membership final : public OwnershipGuard {
  public:
@@ -84,8 +93,9 @@ class Membership final : public OwnershipGuard {
 
   // Whether the partition is surely its own now. Costs no request.
   bool Owns(const SourceKey& partition) override ABSL_LOCKS_EXCLUDED(mu_);
-  // What it took and did not lose, surely its own or not.
-  std::vector<SourceKey> Owned() ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<Ownership> Owned() ABSL_LOCKS_EXCLUDED(mu_);
+  // How long its lease is surely held from now on; zero: it may have ended.
+  absl::Duration LeaseLeft() ABSL_LOCKS_EXCLUDED(mu_);
   // Under which a transaction of the owner goes to the Meta.
   // Errors: kPermissionDenied  kStaleOwner: it is not its own
   StatusOr<MetaCondition> Fence(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
@@ -120,9 +130,9 @@ class Membership final : public OwnershipGuard {
   Mutex beat_mu_;  // Taken first: one beat at a time. Held across calls of the Meta.
   Mutex mu_;       // Never held across one.
   CondVar wake_;
-  std::optional<Joined> joined_ ABSL_GUARDED_BY(mu_);         // none: the lease was lost
-  absl::Duration deadline_ ABSL_GUARDED_BY(mu_);              // until when the lease is surely held
-  std::map<SourceKey, uint64_t> owned_ ABSL_GUARDED_BY(mu_);  // to the token
+  std::optional<Joined> joined_ ABSL_GUARDED_BY(mu_);  // none: the lease was lost
+  absl::Duration deadline_ ABSL_GUARDED_BY(mu_);       // until when the lease is surely held
+  std::map<SourceKey, Ownership> owned_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

@@ -68,6 +68,10 @@ struct Track {
 struct Source {
   SourceKey key;
   std::optional<uint64_t> seen;
+  bool let_go = false;   // another instance has it, until it is adopted again
+  uint64_t leaving = 0;  // flights that end because of that, not durably yet
+  // What its owner before this one had handed in, and is delivered here once more.
+  std::optional<uint64_t> handed_in_before;
   uint64_t cursor = 0;        // the newest written
   bool cursor_dirty = false;  // it may be higher now
   std::vector<uint32_t> tracks;

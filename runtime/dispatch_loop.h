@@ -19,7 +19,10 @@ class DispatchLoop final : public Dispatcher {
   ~DispatchLoop() override;
 
   Status Recover() override { return core_.Recover(); }
-  Status Adopt(const SourceKey& source) override { return core_.Adopt(source); }
+  Status LetGo(const SourceKey& source) override { return core_.LetGo(source); }
+  Status Adopt(const SourceKey& source, std::optional<uint64_t> handed_in_before) override {
+    return core_.Adopt(source, handed_in_before);
+  }
   void Start() override;
   StatusOr<DeliverResult> Deliver(const SourceEvent& event,
                                   const std::vector<Target>& targets) override {

@@ -70,6 +70,7 @@ Status DispatcherCore::Recover() {
   {
     MutexLock lock(mu_);
     if (ready_) return absl::OkStatus();
+    RETURN_IF_ERROR(ReadRewound());
     ASSIGN_OR_RETURN(const std::vector<Found> pending, ReadPending());
     ASSIGN_OR_RETURN(const std::vector<Begun> begun, ReadBegun(engine_.offsets().ReadAll()));
     for (const Begun& each : begun) Begin(each);
@@ -169,7 +170,11 @@ Slot DispatcherCore::TakeOver(const Delivery& delivery) {
 void DispatcherCore::ReadProgress(Source& source) {
   const StatusOr<SourceProgress> progress = engine_.offsets().ReadSource(source.key);
   if (!progress.ok()) return;  // of an older incarnation, or never numbered
-  if (progress->has_seen) source.seen = progress->seen;
+  const auto rewound = rewound_.find(source.key);
+  // Beyond where it was then: all of that was handed in again since.
+  if (progress->has_seen && (rewound == rewound_.end() || progress->seen > rewound->second)) {
+    source.seen = progress->seen;
+  }
   if (progress->has_cursor) source.cursor = progress->cursor;
   source.cursor_dirty = true;
 }
@@ -210,42 +215,21 @@ StatusOr<DeliverResult> DispatcherCore::Deliver(const SourceEvent& event,
     MutexLock lock(mu_);
     if (!ready_) return NotReady();
     const uint32_t source = book_.SourceOf(event.source);
-    const std::optional<uint64_t> seen = book_.source(source).seen;
-    if (event.offset.has_value() && seen.has_value() && *event.offset <= *seen) {
-      result = Repeat(source, event, targets, effects);
-    } else {
-      result = Accept(source, event, targets, effects);
-      if (!result.ok()) ++stats_.refused_deliveries;
-    }
+    // Let go of since the guard was asked.
+    result = book_.source(source).let_go ? NotOwned() : Accept(source, event, targets, effects);
+    if (!result.ok()) ++stats_.refused_deliveries;
   }
   Run(effects);
   return result;
 }
 
-// The source hands in again what it handed in before. The answer is as durable as what was decided
-// then: raising `seen` to what it is changes nothing, and waits for the record that raised it.
-StatusOr<DeliverResult> DispatcherCore::Repeat(uint32_t source, const SourceEvent& event,
-                                               const std::vector<Target>& targets,
-                                               Effects& effects) {
-  DeliverResult result;
-  std::vector<std::pair<Slot, Reschedule>> raises;  // of subscriptions that were taken over
-  for (const Target& target : targets) {
-    result.targets.push_back(Again(source, *event.offset, target.client));
-    if (result.targets.back().outcome != DeliverOutcome::kAlreadyInFlight) continue;
-    const Slot slot = book_.Find(result.targets.back().id);
-    ASSIGN_OR_RETURN(const std::optional<Reschedule> raise, ToRaise(slot, target.epoch));
-    if (raise.has_value()) raises.emplace_back(slot, *raise);
-  }
-  result.durable = engine_.Transact([&](Transaction& change) {
-    for (const auto& [slot, raise] : raises) change.UpdateDelivery(raise);
-    change.SourceSeen(event.source, *event.offset);
-  });
-  RETURN_IF_ERROR(result.durable.refused());
-  for (const auto& [slot, raise] : raises) Raised(slot, raise.epoch, result.durable);
-  if (!book_.Unfinished(source, *event.offset)) {
-    TellWhenDurable(source, event, result.durable, effects);
-  }
-  return result;
+// The source handed it in before, or another instance's source did and it was finished there.
+bool DispatcherCore::IsKnown(uint32_t source, uint32_t track, const SourceEvent& event) {
+  if (!event.offset.has_value()) return false;
+  const std::optional<uint64_t> seen = book_.source(source).seen;
+  if (seen.has_value() && *event.offset <= *seen) return true;
+  return track != kNone && (*event.offset < book_.track(track).finished_below ||
+                            book_.FindAt(track, *event.offset) != kNone);
 }
 
 DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
@@ -266,7 +250,8 @@ DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
 StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEvent& event,
                                                const std::vector<Target>& targets,
                                                Effects& effects) {
-  if (book_.in_flight() + targets.size() > options_.in_flight_total) {
+  const bool repeated = event.offset.has_value() && event.offset <= book_.source(source).seen;
+  if (!repeated && book_.in_flight() + targets.size() > options_.in_flight_total) {
     return Exhausted(Detail::kLimit, "{} deliveries are in flight, and no more than {} may be",
                      book_.in_flight(), options_.in_flight_total);
   }
@@ -277,13 +262,17 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     bool starts = false;  // with it the client's way through the source begins
   };
   absl::InlinedVector<Put, 1> puts;
+  std::vector<std::pair<Slot, Reschedule>> raises;  // of subscriptions that were taken over
   DeliverResult result;
   for (const Target& target : targets) {
     const uint32_t client = book_.ClientOf(target.client);
     const uint32_t track = book_.FindTrack(source, client);
-    if (event.offset.has_value() && track != kNone &&
-        *event.offset < book_.track(track).finished_below) {
+    if (IsKnown(source, track, event)) {
       result.targets.push_back(Again(source, *event.offset, target.client));
+      if (result.targets.back().outcome != DeliverOutcome::kAlreadyInFlight) continue;
+      const Slot slot = book_.Find(result.targets.back().id);
+      ASSIGN_OR_RETURN(const std::optional<Reschedule> raise, ToRaise(slot, target.epoch));
+      if (raise.has_value()) raises.emplace_back(slot, *raise);
       continue;
     }
     result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = engine_.NewDeliveryId()});
@@ -313,7 +302,10 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
                     .channel = channel,
                     .starts = event.offset.has_value() && !begun});
   }
+  // Raising `seen` to what it is already changes nothing, and waits for the record that raised it:
+  // the answer is as durable as what was decided then.
   const auto fill = [&](Transaction& change) {
+    for (const auto& [slot, raise] : raises) change.UpdateDelivery(raise);
     for (const auto& [delivery, client, track, channel, starts] : puts) {
       change.PutDelivery(delivery);
       if (!starts) continue;
@@ -327,9 +319,12 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
   if (!commit.refused().ok()) return commit.refused();
 
   result.durable = commit;
-  if (event.offset.has_value()) {
-    book_.source(source).seen = event.offset;
-    book_.source(source).cursor_dirty = true;
+  for (const auto& [slot, raise] : raises) Raised(slot, raise.epoch, commit);
+  if (event.offset.has_value() && !repeated) {
+    Source& of = book_.source(source);
+    of.seen = event.offset;
+    of.cursor_dirty = true;
+    if (event.offset <= of.handed_in_before) stats_.redispatched += puts.size();
   }
   const uint64_t unnumbered =
       event.offset.has_value() || puts.empty()
@@ -350,7 +345,9 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     }
   }
   // Nobody has to finish it, but the source may forget it only once that is durable.
-  if (puts.empty()) TellWhenDurable(source, event, commit, effects);
+  const bool unfinished =
+      !puts.empty() || (event.offset.has_value() && book_.Unfinished(source, *event.offset));
+  if (!unfinished) TellWhenDurable(source, event, commit, effects);
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "holdfast/dispatcher.h"
@@ -35,7 +36,9 @@ class DispatcherCore {
   DispatcherCore& operator=(const DispatcherCore&) = delete;
 
   Status Recover() ABSL_LOCKS_EXCLUDED(mu_);
-  Status Adopt(const SourceKey& source) ABSL_LOCKS_EXCLUDED(mu_);
+  Status LetGo(const SourceKey& source) ABSL_LOCKS_EXCLUDED(mu_);
+  Status Adopt(const SourceKey& source, std::optional<uint64_t> handed_in_before)
+      ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<DeliverResult> Deliver(const SourceEvent& event, const std::vector<Target>& targets)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Ack(const Acknowledgement& ack, std::function<void(Status)> done) ABSL_LOCKS_EXCLUDED(mu_);
@@ -108,8 +111,8 @@ class DispatcherCore {
 
   // --- Deliver ---
   Status CheckTargets(const std::vector<Target>& targets) const;
-  StatusOr<DeliverResult> Repeat(uint32_t source, const SourceEvent& event,
-                                 const std::vector<Target>& targets, Effects& effects)
+  // Whether the source handed the event in before, for the client of this track.
+  bool IsKnown(uint32_t source, uint32_t track, const SourceEvent& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   DeliverResult::OfTarget Again(uint32_t source, uint64_t offset, const std::string& client)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -129,6 +132,11 @@ class DispatcherCore {
   void TellIfOwned(const Told& told) ABSL_LOCKS_EXCLUDED(mu_);
   void TellWithheld() ABSL_LOCKS_EXCLUDED(mu_);
   void WithholdDeadLetter(Slot slot, uint32_t generation) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Sources that move (dispatcher_move.cc) ---
+  Status ReadRewound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Status NoteRewound(const SourceKey& source) ABSL_LOCKS_EXCLUDED(mu_);
+  Status EndMoved(uint32_t source, Slot from, Slot end) ABSL_LOCKS_EXCLUDED(mu_);
 
   // What Resubscribe named for a client.
   struct EpochFloor {
@@ -171,6 +179,7 @@ class DispatcherCore {
     Reason reason = Reason::kAcked;
     std::optional<std::string_view> key;  // of the acknowledgement
     const DeadLetter* dead_letter = nullptr;
+    bool moved = false;  // ends here only: another has its source, and it is not finished
   };
   // A flight whose end is on its way to the disk.
   struct Ending {
@@ -178,6 +187,7 @@ class DispatcherCore {
     Reason reason = Reason::kAcked;
     Commit commit;
     Done done;  // is told the outcome; may be null
+    bool moved = false;
   };
   // Errors: it is not in flight, or with the dead letters already
   Status CheckEndable(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -228,6 +238,8 @@ class DispatcherCore {
   absl::flat_hash_map<Slot, std::vector<Done>> joined_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint32_t, EpochFloor> floors_ ABSL_GUARDED_BY(mu_);  // by client
   std::vector<Told> withheld_ ABSL_GUARDED_BY(mu_);  // until the guard lets them go
+  // Up to where what was handed in does not count: see LetGo.
+  absl::btree_map<SourceKey, uint64_t> rewound_ ABSL_GUARDED_BY(mu_);
   DispatcherStats stats_ ABSL_GUARDED_BY(mu_);
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<TimerWheel::Timer> due_ ABSL_GUARDED_BY(mu_);

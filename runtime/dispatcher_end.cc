@@ -144,7 +144,8 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   const Track& track = book_.track(flight.track);
   const SourceKey& source = book_.source(track.source).key;
   book_.BeginEnd(slot);
-  const std::optional<uint64_t> next = flight.numbered ? book_.NextOf(flight.track) : std::nullopt;
+  const std::optional<uint64_t> next =
+      flight.numbered && !end.moved ? book_.NextOf(flight.track) : std::nullopt;
   const std::string& client = book_.client(track.client).name;
   const auto fill = [&](Transaction& change) {
     if (end.dead_letter != nullptr) change.RecordDeadLetter(*end.dead_letter);
@@ -170,8 +171,12 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   book_.Detach(slot);
   if (flight.phase == Phase::kWaiting) --stats_.waiting;
   flight.phase = Phase::kEnding;
-  endings_.push_back(
-      {.slot = slot, .reason = end.reason, .commit = commit, .done = std::move(done)});
+  if (end.moved) ++book_.source(track.source).leaving;
+  endings_.push_back({.slot = slot,
+                      .reason = end.reason,
+                      .commit = commit,
+                      .done = std::move(done),
+                      .moved = end.moved});
   if (std::exchange(ends_awaited_, true)) return;
   ++outstanding_;
   effects.others.push_back(
@@ -224,12 +229,15 @@ void DispatcherCore::FinishEnd(Ending ending, const Status& durable, absl::Durat
         Audit("dead-letter", flight);
         break;
       case Reason::kWithdrawn:
-        ++stats_.withdrawn;
-        Audit("withdraw", flight);
+        ++(ending.moved ? stats_.moved_away : stats_.withdrawn);
+        Audit(ending.moved ? "move-away" : "withdraw", flight);
         break;
     }
     book_.Remove(ending.slot);
-    FinishTarget(flight.track, flight.numbered, flight.offset, effects);
+    if (!ending.moved) FinishTarget(flight.track, flight.numbered, flight.offset, effects);
+  }
+  if (ending.moved && --book_.source(book_.track(flight.track).source).leaving == 0) {
+    all_back_.NotifyAll();
   }
   // Otherwise the journal has failed: nobody knows, until the store is opened again.
   if (ending.done) effects.answers.push_back({std::move(ending.done), durable});

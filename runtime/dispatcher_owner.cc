@@ -95,36 +95,6 @@ void DispatcherCore::WithholdDeadLetter(Slot slot, uint32_t generation) {
   Release();
 }
 
-// Somebody else has worked for the source since: what it finished is not to be made again.
-Status DispatcherCore::Adopt(const SourceKey& source) {
-  Effects effects;
-  {
-    MutexLock lock(mu_);
-    if (!ready_) return NotReady();
-    ASSIGN_OR_RETURN(const std::vector<Begun> begun,
-                     ReadBegun(engine_.offsets().ReadTopic(source.topic)));
-    for (const Begun& each : begun) {
-      if (each.source == source) Begin(each);
-    }
-    const uint32_t index = book_.SourceOf(source);
-    ReadProgress(book_.source(index));
-    for (const uint32_t number : book_.source(index).tracks) {
-      const Track& track = book_.track(number);
-      std::optional<uint64_t> lowest = track.numbered.lowest_pending();
-      while (lowest.has_value() && *lowest < track.finished_below) {
-        const Slot slot = track.numbered.Find(*lowest);
-        if (book_.flight(slot).phase == Phase::kDeadLettering) break;  // it ends by itself
-        EndIt(slot, {.reason = Reason::kWithdrawn}, nullptr, effects);
-        const std::optional<uint64_t> next = track.numbered.lowest_pending();
-        if (next == lowest) break;  // refused: it stays in flight, and is pushed again at worst
-        lowest = next;
-      }
-    }
-  }
-  Run(effects);
-  return absl::OkStatus();
-}
-
 // --- Epochs ---
 
 uint64_t DispatcherCore::FloorOf(uint32_t client, std::string_view topic) {

@@ -72,6 +72,10 @@ std::string MetricsText(const DispatcherStats& stats) {
   one("source_acks_total", "counter", "Events whose source was told their end.", stats.source_acks);
   one("withheld_total", "counter", "Pushes, source ACKs and dead letters of another's sources.",
       stats.withheld);
+  one("moved_away_total", "counter", "Deliveries that ended because their source moved away.",
+      stats.moved_away);
+  one("redispatched_total", "counter", "Deliveries made again because their source moved here.",
+      stats.redispatched);
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto value) {
     text.Family(name, type, help);

@@ -10,7 +10,7 @@
 namespace holdfast {
 namespace {
 
-constexpr std::string_view kOffsets = "offsets", kCursors = "cursors";
+constexpr std::string_view kOffsets = "offsets", kCursors = "cursors", kSeen = "seen";
 constexpr size_t kReadAtOnce = 1'000;
 constexpr size_t kChangesAtOnce = kMetaChangesMax;
 
@@ -50,7 +50,7 @@ OffsetMirror::~OffsetMirror() {
 StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
   RETURN_IF_ERROR(membership_.Fence(partition).status());
   const absl::Duration now = clock_.Now();
-  Mirrored found{.offsets = {}, .cursor = std::nullopt, .at = now};
+  Mirrored found{.offsets = {}, .cursor = {}, .seen = {}, .at = now};
   const auto take = [&found](const MetaEntry& entry) -> Status {
     const auto names = ParseMetaKey(kOffsets, 4, entry.key);
     if (!names.ok()) return absl::OkStatus();
@@ -59,12 +59,8 @@ StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(ForEachEntry(meta_, OffsetPrefix(partition), kReadAtOnce, take).status());
-  const StatusOr<MetaEntry> cursor = meta_.Get(MetaSourceKey(kCursors, partition), {});
-  if (cursor.ok()) {
-    ASSIGN_OR_RETURN(found.cursor, NumberIn(*cursor));
-  } else if (MetaResultOf(cursor.status()) != MetaResult::kNotFound) {
-    return cursor.status();
-  }
+  ASSIGN_OR_RETURN(found.cursor, ReadNumber(kCursors, partition));
+  ASSIGN_OR_RETURN(found.seen, ReadNumber(kSeen, partition));
   const Commit merged = engine_.Transact([&](Transaction& change) {
     for (const auto& [client, next] : found.offsets) {
       change.WriteOffset({partition.topic, client, partition.partition},
@@ -73,22 +69,34 @@ StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
     if (found.cursor.has_value()) change.SourceCursor(partition, *found.cursor);
   });
   RETURN_IF_ERROR(merged.Wait());
-  const MirroredPartition restored{.cursor = found.cursor, .clients = found.offsets.size()};
+  const MirroredPartition restored{
+      .cursor = found.cursor, .seen = found.seen, .clients = found.offsets.size()};
   MutexLock lock(mu_);
   mirrored_[partition] = std::move(found);
   return restored;
 }
 
+StatusOr<std::optional<uint64_t>> OffsetMirror::ReadNumber(std::string_view kind,
+                                                           const SourceKey& partition) {
+  const StatusOr<MetaEntry> entry = meta_.Get(MetaSourceKey(kind, partition), {});
+  if (MetaResultOf(entry.status()) == MetaResult::kNotFound) return std::nullopt;
+  RETURN_IF_ERROR(entry.status());
+  ASSIGN_OR_RETURN(const uint64_t number, NumberIn(*entry));
+  return number;
+}
+
 // Only of what was restored: before that, the Meta may have more than this engine.
-std::map<SourceKey, OffsetMirror::Risen> OffsetMirror::ReadRisen() {
+std::map<SourceKey, OffsetMirror::Risen> OffsetMirror::ReadRisen(
+    const std::optional<SourceKey>& only) {
   std::map<SourceKey, Risen> risen;
   std::set<std::string> topics;
   {
     MutexLock lock(mu_);
-    for (const SourceKey& partition : membership_.Owned()) {
-      if (!mirrored_.contains(partition)) continue;
-      risen[partition];
-      topics.insert(partition.topic);
+    for (const Ownership& owned : membership_.Owned()) {
+      if (only.has_value() && owned.partition != *only) continue;
+      if (!mirrored_.contains(owned.partition)) continue;
+      risen[owned.partition];
+      topics.insert(owned.partition.topic);
     }
   }
   for (const std::string& topic : topics) {
@@ -101,7 +109,9 @@ std::map<SourceKey, OffsetMirror::Risen> OffsetMirror::ReadRisen() {
   }
   for (auto& [partition, of] : risen) {
     const StatusOr<SourceProgress> progress = engine_.offsets().ReadSource(partition);
-    if (progress.ok() && progress->durable && progress->has_cursor) of.cursor = progress->cursor;
+    if (!progress.ok() || !progress->durable) continue;
+    if (progress->has_cursor) of.cursor = progress->cursor;
+    if (progress->has_seen) of.seen = progress->seen;
   }
   MutexLock lock(mu_);
   for (auto& [partition, of] : risen) {
@@ -110,7 +120,8 @@ std::map<SourceKey, OffsetMirror::Risen> OffsetMirror::ReadRisen() {
       const auto known = there.offsets.find(offset.first);
       return known != there.offsets.end() && known->second >= offset.second;
     });
-    if (there.cursor.has_value() && of.cursor.value_or(0) <= *there.cursor) of.cursor.reset();
+    if (of.cursor <= there.cursor) of.cursor.reset();
+    if (of.seen <= there.seen) of.seen.reset();
   }
   return risen;
 }
@@ -123,20 +134,24 @@ Status OffsetMirror::Write(const SourceKey& partition, const Risen& risen, absl:
                                    std::to_string(partition.partition), client}),
          .value = EncodeMetaText({next})});
   }
-  if (risen.cursor.has_value()) {
-    changes.push_back(
-        {.key = MetaSourceKey(kCursors, partition), .value = EncodeMetaText({*risen.cursor})});
+  for (const auto& [kind, number] : {std::pair(kCursors, risen.cursor), {kSeen, risen.seen}}) {
+    if (!number.has_value()) continue;
+    changes.push_back({.key = MetaSourceKey(kind, partition), .value = EncodeMetaText({*number})});
   }
   for (size_t begin = 0; begin < changes.size(); begin += kChangesAtOnce) {
     ASSIGN_OR_RETURN(MetaCondition fence, membership_.Fence(partition));
     const size_t end = std::min(begin + kChangesAtOnce, changes.size());
     // Absolute values under a fence: a lost answer does no harm, the next flush writes them again.
-    RETURN_IF_ERROR(meta_
-                        .Transact({.conditions = {std::move(fence)},
-                                   .changes = {changes.begin() + static_cast<ptrdiff_t>(begin),
-                                               changes.begin() + static_cast<ptrdiff_t>(end)}},
-                                  {.timeout = std::min(options_.interval, absl::Seconds(5))})
-                        .status());
+    const Status written =
+        meta_
+            .Transact({.conditions = {std::move(fence)},
+                       .changes = {changes.begin() + static_cast<ptrdiff_t>(begin),
+                                   changes.begin() + static_cast<ptrdiff_t>(end)}},
+                      {.timeout = std::min(options_.interval, absl::Seconds(5))})
+            .status();
+    MutexLock lock(mu_);
+    ++(written.ok() ? stats_.writes : stats_.failed);
+    RETURN_IF_ERROR(written);
   }
   MutexLock lock(mu_);
   const auto found = mirrored_.find(partition);
@@ -144,15 +159,16 @@ Status OffsetMirror::Write(const SourceKey& partition, const Risen& risen, absl:
   Mirrored& there = found->second;
   for (const auto& [client, next] : risen.offsets) there.offsets[client] = next;
   if (risen.cursor.has_value()) there.cursor = risen.cursor;
+  if (risen.seen.has_value()) there.seen = risen.seen;
   there.at = std::max(there.at, now);
   return absl::OkStatus();
 }
 
-Status OffsetMirror::Flush() {
+Status OffsetMirror::FlushThose(const std::optional<SourceKey>& only) {
   MutexLock flush(flush_mu_);
   const absl::Duration now = clock_.Now();
   Status first;
-  for (const auto& [partition, risen] : ReadRisen()) {
+  for (const auto& [partition, risen] : ReadRisen(only)) {
     const Status written = Write(partition, risen, now);
     if (written.ok()) continue;
     if (first.ok()) first = written;
@@ -169,6 +185,18 @@ bool OffsetMirror::UpToDate(const SourceKey& partition) {
   MutexLock lock(mu_);
   const auto found = mirrored_.find(partition);
   return found != mirrored_.end() && clock_.Now() - found->second.at <= 2 * options_.interval;
+}
+
+OffsetMirrorStats OffsetMirror::Stats() {
+  const std::vector<Ownership> owned = membership_.Owned();
+  MutexLock lock(mu_);
+  OffsetMirrorStats stats = stats_;
+  for (const Ownership& each : owned) {
+    const auto found = mirrored_.find(each.partition);
+    if (found == mirrored_.end()) continue;
+    stats.behind = std::max(stats.behind, clock_.Now() - found->second.at);
+  }
+  return stats;
 }
 
 void OffsetMirror::Loop() {

@@ -3,6 +3,7 @@
 //
 //   /em/offsets/<topic>/<incarnation>/<partition>/<client>   the next offset not finished
 //   /em/cursors/<topic>/<incarnation>/<partition>            what the source may forget
+//   /em/seen/<topic>/<incarnation>/<partition>               the newest event that was handed in
 //
 // Each interval, what has risen and is confirmed here goes to the Meta, under the fence of its
 // partition: an owner that was replaced writes nothing any more. What a client acknowledged since
@@ -38,7 +39,14 @@ struct OffsetMirrorOptions {
 // What a new owner begins with.
 struct MirroredPartition {
   std::optional<uint64_t> cursor;  // from here on the source hands in again; none: from its start
+  std::optional<uint64_t> seen;    // the newest event that an owner before is known to have had
   uint64_t clients = 0;            // with an offset
+};
+
+struct OffsetMirrorStats {
+  uint64_t writes = 0, failed = 0;  // transactions of the Meta
+  // Of the partition that is furthest behind: since when everything confirmed here is there.
+  absl::Duration behind;
 };
 
 // Threads: any. The destructor needs every other call to have returned.
@@ -67,31 +75,39 @@ class OffsetMirror final : public OwnershipGuard {
   }
 
   // Mirrors now. Returns the first error; what failed is tried again by the next one.
-  Status Flush() ABSL_LOCKS_EXCLUDED(mu_, flush_mu_);
+  Status Flush() ABSL_LOCKS_EXCLUDED(mu_, flush_mu_) { return FlushThose(std::nullopt); }
+  // The same of one partition.
+  Status Flush(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_, flush_mu_) {
+    return FlushThose(partition);
+  }
 
   // Whether acknowledgements may be given for the partition: it was restored, and the mirror was
   // not behind for longer than two intervals.
   bool UpToDate(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+  OffsetMirrorStats Stats() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Of one partition, as the Meta has it for sure.
   struct Mirrored {
     std::map<std::string, uint64_t> offsets;  // by client
-    std::optional<uint64_t> cursor;
+    std::optional<uint64_t> cursor, seen;
     absl::Duration at;  // everything that was confirmed here before this is there
   };
   // What is higher here, and confirmed.
   struct Risen {
     std::map<std::string, uint64_t> offsets;
-    std::optional<uint64_t> cursor;
-    bool empty() const { return offsets.empty() && !cursor.has_value(); }
+    std::optional<uint64_t> cursor, seen;
   };
 
   OffsetMirror(Engine& engine, MetaStore& meta, Membership& membership, Clock& clock,
                const OffsetMirrorOptions& options)
       : engine_(engine), meta_(meta), membership_(membership), clock_(clock), options_(options) {}
 
-  std::map<SourceKey, Risen> ReadRisen() ABSL_LOCKS_EXCLUDED(mu_);
+  Status FlushThose(const std::optional<SourceKey>& only) ABSL_LOCKS_EXCLUDED(mu_, flush_mu_);
+  // The value of such a key of the partition; none: there is no such key.
+  StatusOr<std::optional<uint64_t>> ReadNumber(std::string_view kind, const SourceKey& partition);
+  std::map<SourceKey, Risen> ReadRisen(const std::optional<SourceKey>& only)
+      ABSL_LOCKS_EXCLUDED(mu_);
   Status Write(const SourceKey& partition, const Risen& risen, absl::Duration now)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Loop() ABSL_LOCKS_EXCLUDED(mu_);
@@ -106,6 +122,7 @@ class OffsetMirror final : public OwnershipGuard {
   Mutex mu_;        // Never held across one.
   CondVar wake_;
   std::map<SourceKey, Mirrored> mirrored_ ABSL_GUARDED_BY(mu_);  // of what was restored
+  OffsetMirrorStats stats_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

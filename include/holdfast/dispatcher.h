@@ -151,6 +151,8 @@ struct DispatcherStats {
   uint64_t refused_acks = 0, refused_deliveries = 0;
   uint64_t withheld = 0;  // pushes, source ACKs and dead letters that the guard held back
   uint64_t source_acks = 0;
+  uint64_t moved_away = 0;    // deliveries that ended because their source is another's: see LetGo
+  uint64_t redispatched = 0;  // that were made again because their source came here: see Adopt
   uint64_t recovered = 0, unreadable = 0;  // at Recover()
   std::vector<ClientStats> clients;        // every client that was ever named
 };
@@ -254,12 +256,21 @@ class Dispatcher {
   // does nothing. Records that cannot be read are left out, counted and logged.
   // Errors: kUnavailable  the ledger could not be asked: nothing was armed, try again
   virtual absl::Status Recover() = 0;
+  // Another process has the source now, or is about to: its numbered deliveries end here, without
+  // their clients' offsets moving and without a SourceAck, because whoever has it has its events
+  // handed in again. From here on its events are refused with kStaleOwner, and what was handed in
+  // here so far does not count as finished if the source comes back. Those without a number stay:
+  // nobody else has them. Returns when all that is durable. Again it does nothing.
+  // Needs: the guard says that the source is not this process's
+  // Errors: kFailedPrecondition  kNotReady; kResourceExhausted, kUnavailable  as Ack: try again
+  virtual absl::Status LetGo(const SourceKey& source) = 0;
   // Looks again at the offsets of a source that this process has come to own since Recover(), once
   // they were brought up to what its owner before had made known. What is handed in again and was
   // finished for a client there is not delivered to it once more; what is in flight here and was
-  // finished there is withdrawn.
+  // finished there is withdrawn. If another owned it since, LetGo comes first. `handed_in_before`:
+  // the newest event that is known to have been handed in there, for DispatcherStats::redispatched.
   // Errors: kFailedPrecondition  kNotReady; kUnavailable  the journal failed
-  virtual absl::Status Adopt(const SourceKey& source) = 0;
+  virtual absl::Status Adopt(const SourceKey& source, std::optional<uint64_t> handed_in_before) = 0;
   // Ticks in a thread of its own, every tick_interval.
   // Needs: Recover() succeeded
   virtual void Start() = 0;

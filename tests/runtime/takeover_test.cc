@@ -39,7 +39,7 @@ class Member {
     EXPECT_OK(membership_->Acquire(kSource));
     const auto restored = mirror_->Restore(kSource);
     EXPECT_OK(restored);
-    EXPECT_OK(world.dispatcher->Adopt(kSource));
+    EXPECT_OK(world.dispatcher->Adopt(kSource, std::nullopt));
     world.Settle();
     return restored.ok() ? restored->cursor.value_or(0) : 0;
   }

@@ -87,6 +87,7 @@ TEST_F(OffsetMirrorTest, ANewOwnerBeginsWhereTheOldOneWasMirrored) {
   ASSERT_OK_AND_ASSIGN(restored, two.TakeOver());
   EXPECT_EQ(restored.cursor, 11u);
   EXPECT_EQ(restored.clients, 2u);
+  EXPECT_EQ(restored.seen, 21u);
   EXPECT_EQ(two.Read("billing"), 11u);
   EXPECT_EQ(two.Read("\xff/"), 22u);
   EXPECT_EQ(two.engine().offsets().ReadSource(kPartition)->cursor, 11u);

@@ -15,7 +15,8 @@ namespace {
 class WrittenDown final : public Dispatcher {
  public:
   Status Recover() override { return absl::OkStatus(); }
-  Status Adopt(const SourceKey&) override { return absl::OkStatus(); }
+  Status LetGo(const SourceKey&) override { return absl::OkStatus(); }
+  Status Adopt(const SourceKey&, std::optional<uint64_t>) override { return absl::OkStatus(); }
   void Start() override {}
   StatusOr<DeliverResult> Deliver(const SourceEvent&, const std::vector<Target>&) override {
     return DeliverResult();

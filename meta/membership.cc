@@ -62,7 +62,7 @@ StatusOr<std::unique_ptr<Membership>> Membership::Join(MetaStore& meta, uint64_t
   return membership;
 }
 
-Membership::~Membership() {
+Status Membership::Leave() {
   {
     MutexLock lock(mu_);
     stopping_ = true;
@@ -73,9 +73,10 @@ Membership::~Membership() {
   {
     MutexLock lock(mu_);
     joined = std::exchange(joined_, std::nullopt);
+    owned_.clear();
   }
-  // Takes the entry along. If it does not arrive, the lease ends by itself.
-  if (joined.has_value()) (void)meta_.RevokeLease(joined->lease, {});  // as it says above
+  // Takes the entry along.
+  return joined.has_value() ? meta_.RevokeLease(joined->lease, {}) : absl::OkStatus();
 }
 
 Status Membership::Enter() {

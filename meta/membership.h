@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "holdfast/clock.h"
+#include "holdfast/cluster.h"
 #include "holdfast/dispatcher.h"
 #include "holdfast/log_sink.h"
 #include "holdfast/meta_store.h"
@@ -46,19 +47,6 @@ struct MembershipOptions {
   bool thread = true;
 };
 
-struct Instance {
-  std::string id;
-  std::string address;
-  uint64_t joined = 0;  // revision of its entry
-};
-
-struct Assignment {
-  SourceKey partition;
-  std::string instance;  // its owner; empty: it was released
-  uint64_t token = 0;
-  bool alive = false;  // the owner is among the instances, since the join that took it
-};
-
 // A partition that this instance took and did not lose, surely its own or not.
 struct Ownership {
   SourceKey partition;
@@ -77,10 +65,13 @@ class Membership final : public OwnershipGuard {
   //         kUnavailable      the Meta
   static StatusOr<std::unique_ptr<Membership>> Join(MetaStore& meta, uint64_t nonce, Clock& clock,
                                                     const MembershipOptions& options);
-  // Leaves: what it owned is free at once, if the Meta can be reached.
-  ~Membership() override;
+  ~Membership() override { (void)Leave(); }  // what does not arrive ends with the lease
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
+
+  // What it owned is free at once, and nothing is its own any more. Again it does nothing.
+  // Errors: kUnavailable  the Meta: it is free when the lease ends
+  Status Leave() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Takes a partition that is nobody's, or whose owner is gone; its token. The token that is held
   // already, if it is its own.

@@ -67,6 +67,7 @@ Status DispatcherCore::LetGo(const SourceKey& source) {
   RETURN_IF_ERROR(NoteRewound(source));
   {
     MutexLock lock(mu_);
+    WriteCursors();  // the last thing that is known of it
     Source& of = book_.source(index);
     of.seen.reset();
     of.handed_in_before.reset();

@@ -43,6 +43,9 @@ class JournalEngine final : public TickingEngine {
   SessionStore& sessions() override { return *shared_.sessions; }
   TaskStore& tasks() override { return *shared_.tasks; }
   MetaStore& meta() override { return stores_.meta(); }
+  MetaStore* remote_meta() override {
+    return options_.shared.backend == SharedBackend::kRemoteMeta ? shared_.meta.get() : nullptr;
+  }
   Commit Transact(const std::function<void(Transaction&)>& fill) override {
     return stores_.Transact(fill);
   }

@@ -25,7 +25,8 @@ class MemoryEngine final : public Engine {
         engine_clock_(options.clock != nullptr ? *options.clock : RealClock(),
                       absl::ZeroDuration()),
         id_prefix_(fmt::format("{}-{:016x}-", kEpoch, rng_.Next())),
-        durability_(options.durability) {
+        durability_(options.durability),
+        remote_(options.shared.backend == SharedBackend::kRemoteMeta) {
     if (options.log != nullptr) {
       options.log->Log(LogLevel::kInfo, "opened in memory: nothing survives this process");
     }
@@ -46,6 +47,7 @@ class MemoryEngine final : public Engine {
   SessionStore& sessions() override { return *shared_.sessions; }
   TaskStore& tasks() override { return *shared_.tasks; }
   MetaStore& meta() override { return meta_; }
+  MetaStore* remote_meta() override { return remote_ ? shared_.meta.get() : nullptr; }
 
   Commit Transact(const std::function<void(Transaction&)>& fill) override {
     // Not one for all: a transaction may be filled while another thread fills its own.
@@ -93,6 +95,7 @@ class MemoryEngine final : public Engine {
   EngineClock engine_clock_;
   const std::string id_prefix_;
   const Durability durability_;
+  const bool remote_;
   std::atomic<uint64_t> next_id_{1};
   RecoveryReport report_;
 };

@@ -128,6 +128,10 @@ class Engine {
   // The Meta that this engine keeps itself: in its journal, or with Backend::kMemory in memory. It
   // is there whatever EngineOptions::shared says; with kEmbeddedMeta the shared stores are in it.
   virtual MetaStore& meta() = 0;
+  // The Meta that this engine shares with other instances, where EngineOptions::shared.backend is
+  // kRemoteMeta: its shared stores are in it, and a host may keep values of its own there, under
+  // keys that do not begin with "/em/". Null: the shared stores are private to this engine.
+  virtual MetaStore* remote_meta() = 0;
 
   // Runs `fill` in the calling thread and commits what it collected as one atomic batch.
   // Errors: those of the collected calls; kInvalidArgument for more than 65,535 changes;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "meta/http/transport.h"
+
 namespace holdfast {
 namespace {
 
@@ -218,8 +220,9 @@ void GatewayServer::Watch(const HttpRequest& request, HttpReply& reply) {
 
 StatusOr<std::string> GatewayServer::MemberList(const Json&) {
   const HttpServerOptions& http = options_.http;
-  return GatewayMemberList(options_.identity, options_.name,
-                           fmt::format("http://{}:{}", http.address, server_->port()));
+  return GatewayMemberList(
+      options_.identity, options_.name,
+      EndpointUrl({.host = http.address, .port = server_->port(), .tls = http.tls.has_value()}));
 }
 
 StatusOr<std::string> GatewayServer::ServerStatus(const Json&) {

@@ -51,8 +51,8 @@ class BeastStream final : public HttpStream {
 
 class BeastTransport final : public HttpTransport {
  public:
-  explicit BeastTransport(const HttpClientOptions& options)
-      : core_{.options = options}, work_(core_.loop.get_executor()) {
+  BeastTransport(const HttpClientOptions& options, std::unique_ptr<TlsContext> tls)
+      : core_{.options = options, .tls = std::move(tls)}, work_(core_.loop.get_executor()) {
     thread_ = std::thread([this] { core_.loop.run(); });
   }
   ~BeastTransport() override {
@@ -81,7 +81,10 @@ class BeastTransport final : public HttpTransport {
              absl::Duration timeout) {
     CHECK(std::this_thread::get_id() != thread_.get_id());
     if (!CanBeWritten(request)) {
-      return Invalid("{}: the request cannot be written as HTTP", EndpointText(endpoint));
+      return Invalid("{}: the request cannot be written as HTTP", EndpointUrl(endpoint));
+    }
+    if (endpoint.tls && core_.tls == nullptr) {
+      return Invalid("{}: this client was made without TLS", EndpointUrl(endpoint));
     }
     if (timeout <= absl::ZeroDuration()) return NotSent(endpoint, "no time left");
     asio::post(core_.loop, [self = exchange.shared_from_this(), timeout] { self->Start(timeout); });
@@ -100,7 +103,11 @@ StatusOr<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpClientOption
     return Invalid("HTTP client: head_bytes_max {} is over {}", options.head_bytes_max,
                    kAnswerHeadBytesLimit);
   }
-  return std::make_unique<BeastTransport>(options);
+  std::unique_ptr<TlsContext> tls;
+  if (options.tls.has_value()) {
+    ASSIGN_OR_RETURN(tls, TlsContext::ForClient(*options.tls));
+  }
+  return std::make_unique<BeastTransport>(options, std::move(tls));
 }
 
 }  // namespace holdfast

@@ -21,6 +21,9 @@ constexpr size_t kBodyBufferBytes = size_t{64} << 10;
 // How long and how much is still taken from a client that is told to go, so that it can read why.
 constexpr absl::Duration kLingerTime = absl::Seconds(2);
 constexpr size_t kLingerBytesMax = size_t{1} << 20;
+constexpr std::string_view kNotTls =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 23\r\n"
+    "Connection: close\r\n\r\nthis port expects TLS\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view StatusText(int status) {
@@ -81,15 +84,39 @@ Connection::Connection(ServerCore& core, Wire::Tcp::socket socket)
       buffer_(core.options.head_bytes_max + kBodyBufferBytes) {}
 
 void Connection::Start() {
-  Within(core_.options.head_timeout);
-  ReadHead();
+  if (core_.tls == nullptr) {
+    Within(core_.options.head_timeout);
+    return ReadHead();
+  }
+  state_ = State::kShaking;
+  Within(core_.options.handshake_timeout);
+  wire_.Secure(std::make_unique<TlsSession>(*core_.tls),
+               [self = shared_from_this()](ErrorCode error) {
+                 if (self->state_ == State::kShaking) self->Shaken(error);
+               });
+}
+
+void Connection::Shaken(ErrorCode error) {
+  if (!error) {
+    state_ = State::kReadingHead;
+    Within(core_.options.head_timeout);
+    return ReadHead();
+  }
+  ++core_.refused;
+  if (wire_.tls()->peer_speaks_http()) {
+    ErrorCode ignored;  // Whoever does not hear why sees the end.
+    wire_.socket().write_some(asio::buffer(kNotTls.data(), kNotTls.size()), ignored);
+  }
+  Close();
 }
 
 void Connection::Within(absl::Duration time) {
   limit_.expires_after(absl::ToChronoNanoseconds(time));
   // A limit that was over already when another one was set is no limit any more.
   limit_.async_wait([self = shared_from_this(), set = ++limits_set_](ErrorCode error) {
-    if (!error && set == self->limits_set_) self->Close();
+    if (error || set != self->limits_set_) return;
+    if (self->state_ == State::kShaking) ++self->core_.refused;
+    self->Close();
   });
 }
 
@@ -136,6 +163,7 @@ void Connection::Woken() {
 }
 
 void Connection::Finish() {
+  if (state_ == State::kShaking) return Close();
   if (state_ == State::kReadingHead && buffer_.size() == 0) return Close();
   if (state_ == State::kStreaming) events_->End();
 }

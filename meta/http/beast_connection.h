@@ -21,6 +21,7 @@
 #include "meta/http/request_head.h"
 #include "meta/http/routes.h"
 #include "meta/http/server.h"
+#include "meta/http/tls.h"
 #include "meta/http/wire.h"
 
 namespace holdfast {
@@ -48,6 +49,7 @@ class Connection;
 // What the connections share. Only the loop's thread touches it, but for the counters.
 struct ServerCore {
   HttpServerOptions options;
+  std::unique_ptr<TlsContext> tls;  // null: plain HTTP
   Routes routes;
   std::shared_ptr<Gate> gate;  // last owner: the last reply
   // An owner besides the operations under way, for the stop.
@@ -75,6 +77,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  private:
   using ErrorCode = Wire::ErrorCode;
   enum class State {
+    kShaking,  // hands, over TLS
     kReadingHead,
     kReadingBody,
     kHandling,
@@ -88,6 +91,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Within(absl::Duration time);
   void WithoutLimit();
 
+  void Shaken(ErrorCode error);
   std::string_view buffered() const;
   void ReadHead();
   void ParseHead(size_t head_bytes);

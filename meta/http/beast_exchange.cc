@@ -28,7 +28,7 @@ std::string HeadText(const HttpEndpoint& endpoint, const HttpRequest& request) {
 
 Status NotAnswered(const HttpEndpoint& endpoint, std::string_view why) {
   return Unavailable(Detail::kUnknownOutcome, "{}: sent, but not answered: {}",
-                     EndpointText(endpoint), why);
+                     EndpointUrl(endpoint), why);
 }
 
 std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
@@ -46,7 +46,7 @@ HttpResponse HeadOf(const Message& message) {
 }  // namespace
 
 Status NotSent(const HttpEndpoint& endpoint, std::string_view why) {
-  return Unavailable(Detail::kNone, "{}: not sent: {}", EndpointText(endpoint), why);
+  return Unavailable(Detail::kNone, "{}: not sent: {}", EndpointUrl(endpoint), why);
 }
 
 // ---- the connections that wait
@@ -106,7 +106,10 @@ Status Exchange::Wait() {
 }
 
 void Exchange::Fail(std::string_view why) {
-  Finish(sent_ ? NotAnswered(endpoint_, why) : NotSent(endpoint_, why));
+  // A server that refuses this client's certificate says so behind the handshake, when a request
+  // may be on its way already, and reads none.
+  const bool refused = wire_->tls() != nullptr && wire_->tls()->refused();
+  Finish(sent_ && !refused ? NotAnswered(endpoint_, why) : NotSent(endpoint_, why));
 }
 
 void Exchange::Finish(Status outcome) {
@@ -125,10 +128,20 @@ void Exchange::Connect(std::vector<Tcp::endpoint> addresses) {
                       [self = shared_from_this()](ErrorCode error, const Tcp::endpoint&) {
                         if (self->done_) return;
                         if (error) return self->Fail(error.message());
-                        ErrorCode ignored;  // Without it requests are only later.
-                        self->wire_->socket().set_option(Tcp::no_delay(true), ignored);
-                        self->Write();
+                        self->Connected();
                       });
+}
+
+void Exchange::Connected() {
+  ErrorCode ignored;  // Without it requests are only later.
+  wire_->socket().set_option(Tcp::no_delay(true), ignored);
+  if (!endpoint_.tls) return Write();
+  wire_->Secure(std::make_unique<TlsSession>(*core_.tls, endpoint_.host),
+                [this, self = shared_from_this()](ErrorCode error) {
+                  if (done_) return;
+                  if (error) return Fail(error);
+                  Write();
+                });
 }
 
 void Exchange::Write() {
@@ -138,7 +151,7 @@ void Exchange::Write() {
     // counts, so a failed write is not the end yet.
     if (self->done_) return;
     if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
-      return self->Fail(error.message());
+      return self->Fail(error);
     }
     self->ReadAnswer();
   });
@@ -160,7 +173,7 @@ void WholeExchange::ReadAnswer() {
       {*wire_, buffer_, parser_}, [this] { return parser_.is_done(); },
       [this, self = shared_from_this()](ErrorCode error) {
         if (done_) return;
-        if (error) return Fail(error.message());
+        if (error) return Fail(error);
         Read();
       });
 }
@@ -195,7 +208,7 @@ StatusOr<std::string> StreamExchange::ReadSome(absl::Duration timeout, Clock& cl
     const absl::Duration left = clock.Until(deadline);
     if (left <= absl::ZeroDuration()) {
       return MakeStatus(StatusCode::kDeadlineExceeded, Detail::kNone,
-                        fmt::format("{}: nothing came", EndpointText(endpoint_)));
+                        fmt::format("{}: nothing came", EndpointUrl(endpoint_)));
     }
     arrived_.WaitFor(stream_mu_, left);
   }
@@ -216,7 +229,7 @@ void StreamExchange::ReadAnswer() {
       {*wire_, buffer_, parser_}, [this] { return parser_.is_header_done(); },
       [self = Self()](ErrorCode error) {
         if (self->done_) return;
-        if (error) return self->Fail(error.message());
+        if (error) return self->Fail(error);
         self->answer_head_ = HeadOf(self->parser_.get());
         self->Finish(absl::OkStatus());
         self->ReadOn();
@@ -240,7 +253,7 @@ void StreamExchange::ReadOn() {
         } else if (!error) {
           return;
         }
-        self->EndWith(StatusCode::kUnavailable, "the stream broke off: " + error.message());
+        self->EndWith(StatusCode::kUnavailable, "the stream broke off: " + self->wire_->Why(error));
       });
 }
 
@@ -256,7 +269,7 @@ void StreamExchange::EndWith(StatusCode code, std::string_view reason) {
   MutexLock lock(stream_mu_);
   if (end_ == StatusCode::kOk) {
     end_ = code;
-    end_reason_ = fmt::format("{}: {}", EndpointText(endpoint_), reason);
+    end_reason_ = fmt::format("{}: {}", EndpointUrl(endpoint_), reason);
   }
   arrived_.NotifyAll();
 }

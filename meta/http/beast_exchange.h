@@ -17,6 +17,7 @@
 
 #include "holdfast/clock.h"
 #include "journal/base/mutex.h"
+#include "meta/http/tls.h"
 #include "meta/http/transport.h"
 #include "meta/http/wire.h"
 
@@ -32,6 +33,7 @@ struct ClientCore {
   };
 
   HttpClientOptions options;
+  std::unique_ptr<TlsContext> tls;  // null: plain endpoints only
   boost::asio::io_context loop{1};
   std::deque<Idle> idle;  // oldest first
 
@@ -40,7 +42,7 @@ struct ClientCore {
   void Keep(const HttpEndpoint& endpoint, std::unique_ptr<Wire> wire);
 };
 
-// Nothing was sent, so it has not happened.
+// Nobody has read a byte of it, so it has not happened.
 Status NotSent(const HttpEndpoint& endpoint, std::string_view why);
 
 // Lives on the loop's thread; the caller waits at Wait().
@@ -60,6 +62,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   // Reads the answer and ends with Finish or Fail.
   virtual void ReadAnswer() = 0;
   void Fail(std::string_view why);
+  void Fail(ErrorCode error) { Fail(wire_->Why(error)); }
   void Finish(Status outcome);
 
   ClientCore& core_;
@@ -72,6 +75,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   using Tcp = boost::asio::ip::tcp;
 
   void Connect(std::vector<Tcp::endpoint> addresses);
+  void Connected();
   void Write();
 
   std::string head_, body_;  // being sent

@@ -27,9 +27,11 @@ constexpr std::string_view kTooMany =
 
 class BeastServer final : public HttpServer {
  public:
-  BeastServer(const HttpServerOptions& options, std::vector<HttpRoute> routes)
+  BeastServer(const HttpServerOptions& options, std::unique_ptr<TlsContext> tls,
+              std::vector<HttpRoute> routes)
       : gate_(std::make_shared<Gate>(loop_)),
         core_{.options = options,
+              .tls = std::move(tls),
               .routes = Routes(std::move(routes)),
               .gate = gate_,
               .connection_closed = [this] { FinishWhenEmpty(); }},
@@ -99,7 +101,10 @@ class BeastServer final : public HttpServer {
     if (core_.open >= core_.options.connections_max) {
       ++core_.refused;
       socket.non_blocking(true, ignored);
-      socket.write_some(asio::buffer(kTooMany.data(), kTooMany.size()), ignored);
+      // In the middle of a handshake nobody would understand it.
+      if (core_.tls == nullptr) {
+        socket.write_some(asio::buffer(kTooMany.data(), kTooMany.size()), ignored);
+      }
       return;
     }
     ++core_.open;
@@ -145,7 +150,11 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions
     return Invalid("HTTP server: head_bytes_max {} is over {}", options.head_bytes_max,
                    kHeadBytesLimit);
   }
-  auto server = std::make_unique<BeastServer>(options, std::move(routes));
+  std::unique_ptr<TlsContext> tls;
+  if (options.tls.has_value()) {
+    ASSIGN_OR_RETURN(tls, TlsContext::ForServer(*options.tls));
+  }
+  auto server = std::make_unique<BeastServer>(options, std::move(tls), std::move(routes));
   RETURN_IF_ERROR(server->Listen());
   return server;
 }

@@ -41,6 +41,21 @@ std::string EndpointText(const HttpEndpoint& endpoint) {
                      endpoint.port);
 }
 
+StatusOr<HttpEndpoint> ParseEndpointUrl(std::string_view text) {
+  constexpr std::string_view kPlain = "http://", kTls = "https://";
+  const bool tls = text.starts_with(kTls);
+  if (!tls && !text.starts_with(kPlain)) return Invalid("endpoint: neither http:// nor https://");
+  text.remove_prefix(tls ? kTls.size() : kPlain.size());
+  if (text.ends_with('/')) text.remove_suffix(1);
+  ASSIGN_OR_RETURN(HttpEndpoint endpoint, ParseEndpoint(text));
+  endpoint.tls = tls;
+  return endpoint;
+}
+
+std::string EndpointUrl(const HttpEndpoint& endpoint) {
+  return (endpoint.tls ? "https://" : "http://") + EndpointText(endpoint);
+}
+
 bool IsNumericAddress(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> address;
   return inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||

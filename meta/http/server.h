@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,18 +13,21 @@
 #include "absl/time/time.h"
 #include "journal/base/status.h"
 #include "meta/http/message.h"
+#include "meta/http/tls_options.h"
 
 namespace holdfast {
 
 struct HttpServerOptions {
-  std::string address = "127.0.0.1";  // a numeric address
-  uint16_t port = 0;                  // 0: a free one
-  size_t connections_max = 20'000;    // one more is answered 503
+  std::string address = "127.0.0.1";    // a numeric address
+  uint16_t port = 0;                    // 0: a free one
+  std::optional<TlsServerOptions> tls;  // none: plain HTTP
+  size_t connections_max = 20'000;      // one more is answered 503
   size_t head_bytes_max = size_t{16} << 10;
   size_t header_count_max = 100;
   size_t body_bytes_max = size_t{4} << 20;
   size_t stream_buffer_bytes_max = size_t{1} << 20;  // per stream, waiting for its reader
   // Totals, not pauses: who sends a byte now and then is cut off all the same.
+  absl::Duration handshake_timeout = absl::Seconds(10);  // of TLS
   absl::Duration head_timeout = absl::Seconds(10);
   absl::Duration body_timeout = absl::Seconds(30);
   absl::Duration write_timeout = absl::Seconds(30);  // of one answer, or one piece of a stream
@@ -68,7 +72,7 @@ struct HttpServerStats {
   uint64_t connections = 0;   // open now
   uint64_t streams = 0;       // open now
   uint64_t requests = 0;      // handed to a route
-  uint64_t refused = 0;       // answered by the layer itself, with an error
+  uint64_t refused = 0;       // by the layer itself, with an error or in the handshake
   uint64_t slow_readers = 0;  // streams closed at their cap
 };
 
@@ -76,7 +80,7 @@ class HttpServer {
  public:
   // Listens when it returns, and lets clients wait until Serve(). A request that fits no route is
   // answered 404, or 405 if another method does; the longest path that fits is taken. Errors:
-  // kInvalidArgument     not a numeric address
+  // kInvalidArgument     not a numeric address; a file of `tls`, with the setting's name
   //         kUnavailable         the address cannot be listened on
   //         kFailedPrecondition  this build has no HTTP
   static StatusOr<std::unique_ptr<HttpServer>> Listen(const HttpServerOptions& options,

@@ -4,25 +4,32 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "journal/base/status.h"
 #include "meta/http/message.h"
+#include "meta/http/tls_options.h"
 
 namespace holdfast {
 
 struct HttpEndpoint {
   std::string host;  // a name or an address, IPv6 without brackets
   uint16_t port = 0;
+  bool tls = false;  // https
 
   bool operator==(const HttpEndpoint&) const = default;
 };
 
-// "host:port" or "[::1]:port".
+// "host:port" or "[::1]:port", of either kind.
 // Errors: kInvalidArgument  something else
 StatusOr<HttpEndpoint> ParseEndpoint(std::string_view text);
 std::string EndpointText(const HttpEndpoint& endpoint);
+// "http://host:port" or "https://host:port"; a slash may follow.
+// Errors: kInvalidArgument  something else
+StatusOr<HttpEndpoint> ParseEndpointUrl(std::string_view text);
+std::string EndpointUrl(const HttpEndpoint& endpoint);
 // An address that needs nobody to resolve it, of either version.
 bool IsNumericAddress(const std::string& host);
 
@@ -50,7 +57,7 @@ class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
   // An answer of any status is OK.
-  // Errors: kUnavailable, kNone            not one byte was sent: it has not happened
+  // Errors: kUnavailable, kNone            nobody has read a byte of it: it has not happened
   //         kUnavailable, kUnknownOutcome  sent, but not answered in full and in time
   //         kInvalidArgument               the request cannot be written as HTTP
   virtual StatusOr<HttpResponse> Send(const HttpEndpoint& endpoint, const HttpRequest& request,
@@ -65,10 +72,12 @@ struct HttpClientOptions {
   size_t body_bytes_max = size_t{64} << 20;          // of a whole answer
   size_t stream_buffer_bytes_max = size_t{1} << 20;  // read ahead of a stream's reader
   size_t idle_connections_max = 8;                   // kept open, over all endpoints
+  std::optional<TlsClientOptions> tls;               // none: nothing is sent to a https endpoint
 };
 
 // One thread of its own serves every exchange. It must outlive the streams that it opened.
 // Errors: kFailedPrecondition  this build has no HTTP
+//         kInvalidArgument     a limit, or a file of `tls`; names the setting
 StatusOr<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpClientOptions& options);
 
 }  // namespace holdfast

@@ -18,6 +18,7 @@
 #include "tests/support/raw_socket.h"
 #include "tests/support/real_etcd.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_ca.h"
 
 namespace holdfast {
 namespace {
@@ -26,10 +27,24 @@ constexpr GatewayIdentity kIdentity{.cluster_id = 0xc1, .member_id = 0xd2};
 
 class GatewayFixture final : public MetaFixture {
  public:
-  GatewayFixture() : transport_(NewHttpTransport({}).value()) {
-    gateway_ = *GatewayServer::Start(meta_, {.identity = kIdentity});
+  explicit GatewayFixture(bool tls) {
+    GatewayOptions server{.identity = kIdentity};
+    HttpClientOptions client;
+    if (tls) {
+      const TestCa::Pair own = ca_.Issue({}), clients = ca_.Issue({});
+      server.http.tls.emplace();
+      server.http.tls->cert.path = own.cert;
+      server.http.tls->key.path = own.key;
+      server.http.tls->client_ca.path = ca_.path();
+      client.tls.emplace();
+      client.tls->ca.path = ca_.path();
+      client.tls->cert.path = clients.cert;
+      client.tls->key.path = clients.key;
+    }
+    gateway_ = *GatewayServer::Start(meta_, server);
+    transport_ = NewHttpTransport(client).value();
     EtcdOptions options;
-    options.endpoints = {{.host = "127.0.0.1", .port = gateway_->port()}};
+    options.endpoints = {{.host = "127.0.0.1", .port = gateway_->port(), .tls = tls}};
     store_ = *EtcdMeta::Create(*transport_, RealClock(), options);
   }
   MetaStore& store() override { return *store_; }
@@ -42,6 +57,7 @@ class GatewayFixture final : public MetaFixture {
   bool Restart() override { return false; }
 
  private:
+  TestCa ca_{"a test"};
   SimClock clock_;
   MemoryMeta meta_{clock_, 1};
   std::unique_ptr<GatewayServer> gateway_;
@@ -49,10 +65,12 @@ class GatewayFixture final : public MetaFixture {
   std::unique_ptr<EtcdMeta> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Gateway, MetaConformanceTest,
-                         testing::Values(MetaBackend{
-                             "Gateway", [] { return std::make_unique<GatewayFixture>(); }}),
-                         BackendName);
+INSTANTIATE_TEST_SUITE_P(
+    Gateway, MetaConformanceTest,
+    testing::Values(MetaBackend{"Gateway", [] { return std::make_unique<GatewayFixture>(false); }},
+                    MetaBackend{"GatewayOverTls",
+                                [] { return std::make_unique<GatewayFixture>(true); }}),
+    BackendName);
 
 class GatewayServerTest : public testing::Test {
  protected:

@@ -45,7 +45,7 @@ ALSO_MAY = {
     "stores/engine.cc": ["journal/", "recovery/", "journal/io/open_storage.h", "journal/io/storage.h", "meta/"],
     "stores/local_stores.h": ["meta/journal_meta.h"],
     "stores/memory_engine.cc": ["meta/memory_meta.h"],
-    "stores/store_factory.cc": ["meta/", "meta/http/transport.h"],
+    "stores/store_factory.cc": ["meta/", "meta/http/tls_options.h", "meta/http/transport.h"],
     "meta/journal_meta.cc": ["journal/format/", "journal/", "index/"],
     "meta/journal_meta.h": ["journal/format/", "journal/", "index/"],
 }
@@ -62,6 +62,7 @@ BEHIND_ONE_FILE = {
     "boost/": ["meta/http/beast_", "meta/http/parse_from.h", "meta/http/wire.",
                "tests/meta/http/wire_test.cc"],
     "benchmark/": ["bench/micro/"],
+    "openssl/": ["meta/http/tls.cc", "tests/support/test_ca.h"],
 }
 
 PRODUCT = ("include/", "journal/", "index/", "recovery/", "meta/", "stores/", "runtime/", "tools/")

@@ -21,6 +21,20 @@ TEST(EndpointTest, RefusesWhatIsNone) {
   }
 }
 
+TEST(EndpointTest, AnUrlSaysWhetherItIsOverTls) {
+  for (const char* url : {"http://127.0.0.1:2379", "https://etcd-1.local:443", "https://[::1]:1"}) {
+    const StatusOr<HttpEndpoint> endpoint = ParseEndpointUrl(url);
+    ASSERT_TRUE(endpoint.ok()) << url << ": " << endpoint.status();
+    EXPECT_EQ(endpoint->tls, std::string_view(url).starts_with("https"));
+    EXPECT_EQ(EndpointUrl(*endpoint), url);
+    EXPECT_EQ(*ParseEndpointUrl(std::string(url) + "/"), *endpoint);
+  }
+  for (const char* text : {"", "host:80", "ftp://host:80", "https://", "https://host",
+                           "https:/host:80", "HTTPS://host:80", "https://host:80/v3"}) {
+    EXPECT_FALSE(ParseEndpointUrl(text).ok()) << text;
+  }
+}
+
 TEST(EndpointTest, ANumericAddressIsToldFromAName) {
   for (const char* host : {"127.0.0.1", "0.0.0.0", "::", "::1", "fe80::1"}) {
     EXPECT_TRUE(IsNumericAddress(host)) << host;

@@ -1,10 +1,12 @@
 #include "holdfast/store_factory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "journal/base/seeded_rng.h"
 #include "journal/base/status.h"
 #include "meta/etcd_meta.h"
+#include "meta/http/tls_options.h"
 #include "meta/http/transport.h"
 #include "meta/memory_meta.h"
 #include "stores/session_store.h"
@@ -37,21 +39,11 @@ Status CheckLimits(const SharedStoreOptions& options) {
 }
 
 StatusOr<std::vector<HttpEndpoint>> EndpointsOf(const SharedStoreOptions& options) {
-  constexpr std::string_view kScheme = "http://";
   std::vector<HttpEndpoint> endpoints;
   for (const std::string& url : options.meta_endpoints) {
-    if (url.starts_with("https://")) {
-      return Invalid("shared.meta_endpoints: https is not supported by this version");
-    }
-    std::string_view address = url;
-    if (!address.starts_with(kScheme)) {
-      return Invalid("shared.meta_endpoints: an endpoint is http://HOST:PORT");
-    }
-    address.remove_prefix(kScheme.size());
-    if (address.ends_with('/')) address.remove_suffix(1);
-    const StatusOr<HttpEndpoint> endpoint = ParseEndpoint(address);
+    const StatusOr<HttpEndpoint> endpoint = ParseEndpointUrl(url);
     if (!endpoint.ok()) {
-      return Invalid("shared.meta_endpoints: an endpoint is http://HOST:PORT ({})",
+      return Invalid("shared.meta_endpoints: one is http://HOST:PORT or https://HOST:PORT ({})",
                      Message(endpoint.status()));
     }
     endpoints.push_back(*endpoint);
@@ -59,10 +51,36 @@ StatusOr<std::vector<HttpEndpoint>> EndpointsOf(const SharedStoreOptions& option
   return endpoints;
 }
 
+TlsClientOptions TlsOf(const SharedStoreOptions& options) {
+  return {.ca = {.path = options.meta_ca_file, .setting = "shared.meta_ca_file"},
+          .cert = {.path = options.meta_cert_file, .setting = "shared.meta_cert_file"},
+          .key = {.path = options.meta_key_file, .setting = "shared.meta_key_file"}};
+}
+
+// Whether the endpoints are of one kind, and the files go with it.
+Status CheckTls(const SharedStoreOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<HttpEndpoint> endpoints, EndpointsOf(options));
+  const bool tls = endpoints.front().tls;
+  if (!std::ranges::all_of(endpoints, [&](const auto& one) { return one.tls == tls; })) {
+    return Invalid("shared.meta_endpoints: http and https; all are to be of one kind");
+  }
+  const TlsClientOptions files = TlsOf(options);
+  for (const TlsFile* const file : {&files.ca, &files.cert, &files.key}) {
+    if (tls || file->path.empty()) continue;
+    return Invalid("{}: set, but shared.meta_endpoints are not https", file->setting);
+  }
+  return absl::OkStatus();
+}
+
 Status CheckBackend(const SharedStoreOptions& options) {
   const bool remote = options.backend == SharedBackend::kRemoteMeta;
   if (!options.meta_user.empty() && !remote) {
     return Invalid("shared.meta_user: set, but shared.backend is not the remote Meta");
+  }
+  const TlsClientOptions files = TlsOf(options);
+  for (const TlsFile* const file : {&files.ca, &files.cert, &files.key}) {
+    if (remote || file->path.empty()) continue;
+    return Invalid("{}: set, but shared.backend is not the remote Meta", file->setting);
   }
   if (!options.meta_endpoints.empty() && !remote) {
     return Invalid("shared.meta_endpoints: set, but shared.backend is not the remote Meta");
@@ -84,7 +102,7 @@ Status CheckBackend(const SharedStoreOptions& options) {
       if (options.meta_endpoints.empty()) {
         return Invalid("shared.meta_endpoints: empty; the remote Meta needs at least one");
       }
-      return EndpointsOf(options).status();
+      return CheckTls(options);
   }
   return Invalid("shared.backend: {} is unknown", static_cast<int>(options.backend));
 }
@@ -94,7 +112,9 @@ StatusOr<std::unique_ptr<MetaStore>> ConnectRemote(const SharedStoreOptions& opt
                                                    Clock& clock) {
   EtcdOptions etcd{.user = options.meta_user, .password = options.meta_password};
   ASSIGN_OR_RETURN(etcd.endpoints, EndpointsOf(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, NewHttpTransport({}));
+  HttpClientOptions http;
+  if (etcd.endpoints.front().tls) http.tls = TlsOf(options);
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, NewHttpTransport(http));
   ASSIGN_OR_RETURN(std::unique_ptr<EtcdMeta> meta,
                    EtcdMeta::Create(std::move(transport), clock, etcd));
   const Status asked = meta->List("/em/", {.limit = 1}).status();

@@ -297,7 +297,9 @@ void CommandLine::AddServers() {
   CLI::App& meta_server =
       Command("meta-server", "Serve shared values to clients of etcd's v3 JSON gateway",
               "  holdfast meta-server --data /var/lib/app/meta\n"
-              "  holdfast meta-server --data /tmp/m --listen 127.0.0.1:0\n",
+              "  holdfast meta-server --data /tmp/m --listen 127.0.0.1:0\n"
+              "  holdfast meta-server --data /var/lib/app/meta --listen 0.0.0.0:2379 \\\n"
+              "    --cert server.pem --key server.key --client-ca ca.pem\n",
               [this] { return FetchMetaServer(); });
   meta_server.add_option("--data", meta_server_.directory, kDirectoryHelp)->required();
   meta_server
@@ -308,6 +310,11 @@ void CommandLine::AddServers() {
       .add_option("--name", meta_server_.name,
                   "what this Meta is called; clients go on only with the one they know")
       ->capture_default_str();
+  meta_server.add_option("--cert", meta_server_.cert,
+                         "serve over TLS, with this certificate (a PEM file)");
+  meta_server.add_option("--key", meta_server_.key, "its key, without a passphrase (a PEM file)");
+  meta_server.add_option("--client-ca", meta_server_.client_ca,
+                         "serve only clients with a certificate of these CAs (a PEM file)");
   writer_.AddOpenOptions(meta_server);
 }
 
@@ -380,6 +387,12 @@ FetchedCommand CommandLine::FetchMetaServer() {
   }
   if (meta_server_.directory.empty()) return Refusal{"--data: it is empty"};
   if (meta_server_.name.empty()) return Refusal{"--name: it is empty"};
+  if (meta_server_.cert.empty() != meta_server_.key.empty()) {
+    return Refusal{"--cert and --key go together"};
+  }
+  if (meta_server_.cert.empty() && !meta_server_.client_ca.empty()) {
+    return Refusal{"--client-ca: it goes with --cert and --key"};
+  }
   return AnyCommand(meta_server_);
 }
 

@@ -5,6 +5,7 @@
 #include "journal/base/check.h"
 #include "journal/base/checksum.h"
 #include "meta/gateway_server.h"
+#include "meta/http/tls.h"
 #include "meta/http/transport.h"
 #include "meta/mvcc_meta.h"
 #include "tools/command.h"
@@ -24,20 +25,28 @@ GatewayIdentity IdentityOf(std::string_view name) {
 
 Status Serve(const MetaServerCommand& options, LogSink& log, Console& console) {
   ASSIGN_OR_RETURN(const HttpEndpoint listen, ParseEndpoint(options.listen));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   Engine::Open(OptionsForWriting(options.directory, options.writer, log)));
-  // An engine's own Meta always is one.
-  auto* const meta = dynamic_cast<MvccMeta*>(&engine->meta());
-  CHECK(meta != nullptr);
   GatewayOptions gateway_options;
   gateway_options.identity = IdentityOf(options.name);
   gateway_options.name = options.name;
   gateway_options.http.address = listen.host;
   gateway_options.http.port = listen.port;
+  if (!options.cert.empty()) {
+    gateway_options.http.tls =
+        TlsServerOptions{.cert = {.path = options.cert, .setting = "--cert"},
+                         .key = {.path = options.key, .setting = "--key"},
+                         .client_ca = {.path = options.client_ca, .setting = "--client-ca"}};
+    // A file that cannot serve is told before anything is made.
+    RETURN_IF_ERROR(TlsContext::ForServer(*gateway_options.http.tls).status());
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                   Engine::Open(OptionsForWriting(options.directory, options.writer, log)));
+  // An engine's own Meta always is one.
+  auto* const meta = dynamic_cast<MvccMeta*>(&engine->meta());
+  CHECK(meta != nullptr);
   ASSIGN_OR_RETURN(const std::unique_ptr<GatewayServer> gateway,
                    GatewayServer::Start(*meta, gateway_options));
   console.out << "listening on " << EndpointText({.host = listen.host, .port = gateway->port()})
-              << "\n";
+              << (options.cert.empty() ? "\n" : " over TLS\n");
   console.out.flush();
   while (!console.stop_requested()) Pause(kStopCheck);
   gateway->Stop(kStopGrace);

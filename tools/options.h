@@ -137,6 +137,7 @@ struct MetaServerCommand {
   WriterOptions writer;
   std::string listen = "127.0.0.1:2379";  // a numeric address and a port; port 0: a free one
   std::string name = "holdfast";
+  std::string cert, key, client_ca;  // PEM files; without cert it serves plain HTTP
 };
 
 using AnyCommand = std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand,

@@ -28,10 +28,15 @@ struct SharedStoreOptions {
   // Several instances work together. Never starts on a store that is private to this process.
   bool cluster = false;
   SharedBackend backend = SharedBackend::kEmbeddedMeta;
-  // kRemoteMeta only: http://HOST:PORT of each member of one etcd cluster, or of one embedded Meta
-  // server. An open asks them once and fails if none answers.
+  // kRemoteMeta only: http://HOST:PORT or https://HOST:PORT, all of one kind, of each member of one
+  // etcd cluster, or of one embedded Meta server. An open asks them once and fails if none answers.
   std::vector<std::string> meta_endpoints;
   std::string meta_user, meta_password;  // kRemoteMeta only; empty: no user
+  // https only: PEM files, read when the stores are made. A server is always checked: its
+  // certificate is of a CA of meta_ca_file (empty: of the system), is not over, and has HOST among
+  // its alternative names. meta_cert_file and meta_key_file are what this process shows of itself,
+  // both or neither; a key has no passphrase.
+  std::string meta_ca_file, meta_cert_file, meta_key_file;
   SessionStoreOptions sessions;
   TaskStoreOptions tasks;
 };
@@ -48,8 +53,9 @@ struct SharedStores {
 //                           supported by this version
 absl::Status CheckSharedStoreOptions(const SharedStoreOptions& options);
 
-// Errors: kInvalidArgument  as above; and kEmbeddedMeta: that one is an engine's, whose stores are
-//                           to be taken from it
+// Errors: kInvalidArgument  as above; a file that cannot be read or holds something else; and
+//                           kEmbeddedMeta: that one is an engine's, whose stores are to be taken
+//                           from it
 //         kUnavailable      the remote Meta does not answer
 //         kFailedPrecondition  this build has no HTTP
 // Owns: the stores borrow `clock`.

@@ -172,6 +172,9 @@ TEST(MetaServerKillTest, WhatCannotBeServedIsToldAndChangesNothing) {
       {{"--data", data, "--listen", "localhost:0"}, "localhost is no numeric address"},
       {{"--data", ""}, "--data: it is empty"},
       {{"--data", data, "--name", ""}, "--name: it is empty"},
+      {{"--data", data, "--cert", "/c"}, "--cert and --key go together"},
+      {{"--data", data, "--client-ca", "/c"}, "--client-ca: it goes with --cert and --key"},
+      {{"--data", data, "--cert", "/c", "--key", "/k"}, "--cert: /c: it cannot be read: No such"},
       {{"--data", data, "--bogus"}, "--bogus"},
       {{"--data", data, "extra"}, "extra"},
   };

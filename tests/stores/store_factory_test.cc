@@ -50,6 +50,14 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
          o.backend = SharedBackend::kRemoteMeta;
          o.meta_endpoints = {"localhost:2379"};
        }},
+      // In plain it would go past what the files are for.
+      {"shared.meta_ca_file",
+       [](auto& o) {
+         o.backend = SharedBackend::kRemoteMeta;
+         o.meta_endpoints = {"http://localhost:2379"};
+         o.meta_ca_file = "/ca.pem";
+       }},
+      {"shared.meta_cert_file", [](auto& o) { o.meta_cert_file = "/cert.pem"; }},
       {"shared.meta_endpoints",
        [](auto& o) {
          o.backend = SharedBackend::kRemoteMeta;
@@ -77,6 +85,22 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
     EXPECT_FAILS(Engine::Open({.backend = Backend::kMemory, .shared = options}), kInvalidArgument,
                  kNone);
   }
+}
+
+// Proves: S6
+TEST(StoreFactoryTest, FilesThatCannotServeAreNamedWithTheirSetting) {
+  SimClock clock;
+  SharedStoreOptions options{.backend = SharedBackend::kRemoteMeta,
+                             .meta_endpoints = {"https://localhost:2379"}};
+  options.meta_ca_file = "/nonexistent/ca.pem";
+  EXPECT_OK(CheckSharedStoreOptions(options));
+  EXPECT_EQ(Message(MakeSharedStores(options, clock).status()),
+            "shared.meta_ca_file: /nonexistent/ca.pem: it cannot be read: No such file or "
+            "directory");
+  options.meta_ca_file = "";
+  options.meta_key_file = "/nonexistent/key.pem";
+  EXPECT_EQ(Message(MakeSharedStores(options, clock).status()),
+            "shared.meta_cert_file: missing; it goes with shared.meta_key_file");
 }
 
 TEST(StoreFactoryTest, TheEmbeddedMetaIsAnEngines) {

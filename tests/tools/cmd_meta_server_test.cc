@@ -9,6 +9,7 @@
 #include "meta/http/transport.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_ca.h"
 #include "tests/tools/tool_run.h"
 
 namespace holdfast {
@@ -27,9 +28,12 @@ class MetaServerCommandTest : public testing::Test {
     console.stop_requested = [&] {
       std::smatch match;
       const std::string text = out.str();
-      EXPECT_TRUE(std::regex_match(text, match, std::regex("listening on (127.0.0.1:[0-9]+)\n")))
+      EXPECT_TRUE(std::regex_match(text, match,
+                                   std::regex("listening on (127.0.0.1:[0-9]+)( over TLS)?\n")))
           << text;
-      client(ParseEndpoint(match[1].str()).value());
+      HttpEndpoint endpoint = ParseEndpoint(match[1].str()).value();
+      endpoint.tls = match[2].matched;
+      client(endpoint);
       return true;
     };
     ToolRun run;
@@ -76,6 +80,29 @@ TEST_F(MetaServerCommandTest, ItsIdentityIsThatOfItsName) {
   }
   EXPECT_EQ(ids[0], ids[1]);
   EXPECT_NE(ids[0], ids[2]);
+}
+
+TEST_F(MetaServerCommandTest, ServesOverTlsThoseWhomItsCaKnows) {
+  TestCa ca("a test");
+  const TestCa::Pair server = ca.Issue({}), client = ca.Issue({});
+  HttpClientOptions options;
+  options.tls.emplace();
+  options.tls->ca.path = ca.path();
+  options.tls->cert.path = client.cert;
+  options.tls->key.path = client.key;
+  transport_ = NewHttpTransport(options).value();
+  const ToolRun run =
+      Run({"--cert", server.cert, "--key", server.key, "--client-ca", ca.path()},
+          [&](const HttpEndpoint& endpoint) {
+            EXPECT_TRUE(endpoint.tls);
+            EXPECT_NE(Post(endpoint, "cluster/member/list", "{}").find(EndpointUrl(endpoint)),
+                      std::string::npos);
+            options.tls->cert.path = options.tls->key.path = "";
+            const auto stranger = NewHttpTransport(options).value();
+            EXPECT_FAILS(stranger->Send(endpoint, {.target = "/health"}, absl::Seconds(20)),
+                         kUnavailable, kNone);
+          });
+  EXPECT_EQ(run.exit_code, kExitOk) << run.err;
 }
 
 TEST_F(MetaServerCommandTest, OneDirectoryHasOneServer) {

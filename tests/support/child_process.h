@@ -52,6 +52,7 @@ class ChildProcess {
     heard.resize(done);
     return heard;
   }
+  pid_t pid() const { return pid_; }
   void Kill() { CHECK(kill(pid_, SIGKILL) == 0); }
   // How it ended, as waitpid() says.
   int Wait() {

@@ -116,6 +116,21 @@ TEST_F(GatewayServerTest, AnswersUnderEveryPrefixThatClientsUse) {
   EXPECT_NE(Send("GET", "/version", "").body.find("3.4."), std::string::npos);
 }
 
+// Proves: G14
+TEST_F(GatewayServerTest, NoErrorSaysWhatCame) {
+  Start();
+  const std::string mark = "QxZ7";
+  for (const char* path : {"kv/range", "kv/put", "kv/txn", "lease/grant", "lease/keepalive"}) {
+    for (const std::string& body :
+         {mark, "{\"" + mark, "[\"" + mark + "\"]", R"({"key":")" + mark + R"(*"})",
+          R"({"key":{")" + mark + R"(":1}})",
+          R"({"TTL":")" + mark + R"(","ID":")" + mark + "\"}"}) {
+      const HttpResponse answer = Send("POST", std::string("/v3/") + path, body);
+      EXPECT_EQ(answer.body.find(mark), std::string::npos) << path << body << answer.body;
+    }
+  }
+}
+
 TEST_F(GatewayServerTest, MetricsSayWhatItDoes) {
   Start();
   Post("kv/put", R"({"key":"YQ=="})");

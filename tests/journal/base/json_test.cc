@@ -77,6 +77,7 @@ TEST(JsonTest, ReadsEveryKindOfValue) {
   EXPECT_EQ(json->Find("a")->string(), nullptr);
 }
 
+// Proves: G14
 TEST(JsonTest, WhatIsNotJsonIsRefusedWithoutEcho) {
   for (const std::string_view text : {std::string_view(""),
                                       std::string_view(" "),
@@ -105,6 +106,7 @@ TEST(JsonTest, WhatIsNotJsonIsRefusedWithoutEcho) {
   }
 }
 
+// Proves: G14
 TEST(JsonTest, LimitsHold) {
   const auto code = [](std::string_view text, const Json::Limits& limits) {
     return Json::Parse(text, limits).status().code();

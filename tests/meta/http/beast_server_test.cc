@@ -197,6 +197,7 @@ TEST_F(BeastServerTest, AReplyMayComeFromAnotherThreadAndLater) {
 }
 
 // Smuggling: each of these hides a second request for a reader that frames it otherwise.
+// Proves: G14
 TEST_F(BeastServerTest, AmbiguousRequestsAreRefusedAndWhatTheyHideIsNeverRun) {
   Start();
   const std::string hidden = Post("Content-Length: 1\r\n", "x");
@@ -236,6 +237,7 @@ TEST_F(BeastServerTest, AmbiguousRequestsAreRefusedAndWhatTheyHideIsNeverRun) {
   EXPECT_EQ(server_->Stats().refused, requests.size());
 }
 
+// Proves: G14
 TEST_F(BeastServerTest, WhatIsTooLargeIsRefusedBeforeItIsRead) {
   HttpServerOptions options;
   options.body_bytes_max = 1000;
@@ -271,7 +273,23 @@ TEST_F(BeastServerTest, WhatIsTooLargeIsRefusedBeforeItIsRead) {
           .starts_with("HTTP/1.1 200 OK"));
 }
 
+// Proves: G14
+TEST_F(BeastServerTest, NoErrorSaysWhatCame) {
+  Start();
+  const std::string mark = "QxZ7";
+  for (const std::string& request :
+       {Get("/" + mark, kClose), mark + " /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        Post(mark + " : x\r\n", ""), Post("Content-Length: " + mark + "\r\n", ""),
+        Post("Transfer-Encoding: chunked\r\n", mark + "\r\n"), mark + "\n\n",
+        Post("Content-Encoding: " + mark + "\r\nContent-Length: 1\r\n", "x")}) {
+    const std::string answer = Exchange(request);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 4")) << request << "\n-> " << answer;
+    EXPECT_EQ(answer.find(mark), std::string::npos) << request << "\n-> " << answer;
+  }
+}
+
 // A total deadline: each byte that drips in does not start it anew.
+// Proves: G14
 TEST_F(BeastServerTest, ADribblingClientIsCutOffWhileOthersAreServed) {
   HttpServerOptions options;
   options.head_timeout = absl::Milliseconds(200);
@@ -291,6 +309,7 @@ TEST_F(BeastServerTest, ADribblingClientIsCutOffWhileOthersAreServed) {
   }
 }
 
+// Proves: G14
 TEST_F(BeastServerTest, AClientThatNeverReadsItsAnswerIsCutOff) {
   HttpServerOptions options;
   options.write_timeout = absl::Milliseconds(100);
@@ -303,6 +322,7 @@ TEST_F(BeastServerTest, AClientThatNeverReadsItsAnswerIsCutOff) {
   EXPECT_LT(client.ReadToEnd().size(), size_t{64} << 20);
 }
 
+// Proves: G14
 TEST_F(BeastServerTest, AnIdleConnectionIsClosed) {
   HttpServerOptions options;
   options.idle_timeout = absl::Milliseconds(50);
@@ -313,6 +333,7 @@ TEST_F(BeastServerTest, AnIdleConnectionIsClosed) {
   EXPECT_TRUE(client.at_end());
 }
 
+// Proves: G14
 TEST_F(BeastServerTest, MoreConnectionsThanAllowedAreRefused) {
   HttpServerOptions options;
   options.connections_max = 2;
@@ -377,6 +398,7 @@ TEST_F(BeastServerTest, AReaderThatGoesClosesItsStream) {
   EXPECT_EQ(server_->Stats().streams, 0u);
 }
 
+// Proves: G14
 TEST_F(BeastServerTest, AReaderThatNeverReadsIsCutOffAtTheCap) {
   HttpServerOptions options;
   options.stream_buffer_bytes_max = size_t{64} << 10;

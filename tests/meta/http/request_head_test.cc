@@ -32,6 +32,7 @@ TEST(RequestHeadTest, OrdinaryHeadsPass) {
 }
 
 // Every way that two readers could disagree about where a request ends.
+// Proves: G14
 TEST(RequestHeadTest, AmbiguousFramingIsRefused) {
   EXPECT_EQ(StatusOf(WithHeader("Content-Length: 4\r\nTransfer-Encoding: chunked")), 400);
   EXPECT_EQ(StatusOf(WithHeader("Content-Length: 4\r\nContent-Length: 4")), 400);
@@ -50,6 +51,7 @@ TEST(RequestHeadTest, AmbiguousFramingIsRefused) {
   EXPECT_EQ(StatusOf("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
 }
 
+// Proves: G14
 TEST(RequestHeadTest, OddWhitespaceIsRefused) {
   EXPECT_EQ(StatusOf(WithHeader("Content-Length : 4")), 400);
   EXPECT_EQ(StatusOf(WithHeader(" Content-Length: 4")), 400);

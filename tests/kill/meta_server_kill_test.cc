@@ -17,7 +17,7 @@
 #include "tests/kill/tool_process.h"
 #include "tests/meta/conformance.h"
 #include "tests/meta/watch_log.h"
-#include "tests/support/python_client.h"
+#include "tests/support/foreign_client.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 

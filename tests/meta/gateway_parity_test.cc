@@ -10,7 +10,7 @@
 #include "journal/base/json.h"
 #include "meta/gateway_server.h"
 #include "meta/memory_meta.h"
-#include "tests/support/python_client.h"
+#include "tests/support/foreign_client.h"
 #include "tests/support/real_etcd.h"
 #include "tests/support/status_matchers.h"
 

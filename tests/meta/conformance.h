@@ -11,6 +11,14 @@
 
 namespace holdfast {
 
+// What a backend may be unable to do. Its documentation says so, and what is asked of it all the
+// same it refuses as kUnimplemented; the cases that need it are skipped, with the reason.
+enum class MetaAbility {
+  kLeases,
+  kSeveralKeys,  // a transaction over more than one
+  kEveryChange,  // a watch shows each one, from any revision that is not compacted
+};
+
 // One Meta, empty at first, and what the suite does to its surroundings.
 class MetaFixture {
  public:
@@ -26,6 +34,7 @@ class MetaFixture {
   // Goes down and comes back with what it keeps; `store()` is another one then. False: this backend
   // keeps nothing.
   virtual bool Restart() = 0;
+  virtual bool Can(MetaAbility) const { return true; }
 };
 
 struct MetaBackend {
@@ -41,6 +50,7 @@ class MetaConformanceTest : public testing::TestWithParam<MetaBackend> {
  protected:
   MetaConformanceTest() : fixture_(GetParam().make()) {}
   MetaStore& store() { return fixture_->store(); }
+  bool Can(MetaAbility ability) const { return fixture_->Can(ability); }
 
   std::unique_ptr<MetaFixture> fixture_;
 };

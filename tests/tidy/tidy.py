@@ -62,7 +62,7 @@ BEHIND_ONE_FILE = {
     "boost/": ["meta/http/beast_", "meta/http/parse_from.h", "meta/http/wire.",
                "tests/meta/http/wire_test.cc"],
     "benchmark/": ["bench/micro/"],
-    "openssl/": ["meta/http/tls.cc", "tests/support/test_ca.h"],
+    "openssl/": ["meta/http/tls.cc", "meta/md5.cc", "tests/support/test_ca.h"],
 }
 
 PRODUCT = ("include/", "journal/", "index/", "recovery/", "meta/", "stores/", "runtime/", "tools/")

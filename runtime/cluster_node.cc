@@ -53,7 +53,8 @@ StatusOr<std::unique_ptr<Cluster>> Cluster::Open(Engine& engine, const ClusterOp
   MetaStore* const meta = engine.remote_meta();
   if (meta != nullptr) return OpenOn(engine, *meta, options);
   return Invalid(
-      "shared.backend: the Meta of this engine is private to it; a cluster needs the remote Meta");
+      "shared.backend: the Meta of this engine is private to it, or a Nacos; a cluster needs the "
+      "remote Meta");
 }
 
 StatusOr<std::unique_ptr<Cluster>> Cluster::OpenOn(Engine& engine, MetaStore& meta,

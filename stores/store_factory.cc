@@ -9,6 +9,7 @@
 #include "meta/http/tls_options.h"
 #include "meta/http/transport.h"
 #include "meta/memory_meta.h"
+#include "meta/nacos_meta.h"
 #include "stores/session_store.h"
 #include "stores/subscription_store.h"
 #include "stores/task_store.h"
@@ -72,18 +73,32 @@ Status CheckTls(const SharedStoreOptions& options) {
   return absl::OkStatus();
 }
 
+NacosPlace PlaceOf(const NacosStoreOptions& options) {
+  return {.api = options.api,
+          .context = options.context,
+          .space = options.space,
+          .group = options.group};
+}
+
+bool IsRemote(SharedBackend backend) {
+  return backend == SharedBackend::kRemoteMeta || backend == SharedBackend::kNacosMeta;
+}
+
 Status CheckBackend(const SharedStoreOptions& options) {
-  const bool remote = options.backend == SharedBackend::kRemoteMeta;
+  const bool remote = IsRemote(options.backend);
   if (!options.meta_user.empty() && !remote) {
-    return Invalid("shared.meta_user: set, but shared.backend is not the remote Meta");
+    return Invalid("shared.meta_user: set, but shared.backend is not a remote Meta");
   }
   const TlsClientOptions files = TlsOf(options);
   for (const TlsFile* const file : {&files.ca, &files.cert, &files.key}) {
     if (remote || file->path.empty()) continue;
-    return Invalid("{}: set, but shared.backend is not the remote Meta", file->setting);
+    return Invalid("{}: set, but shared.backend is not a remote Meta", file->setting);
   }
   if (!options.meta_endpoints.empty() && !remote) {
-    return Invalid("shared.meta_endpoints: set, but shared.backend is not the remote Meta");
+    return Invalid("shared.meta_endpoints: set, but shared.backend is not a remote Meta");
+  }
+  if (options.nacos != NacosStoreOptions() && options.backend != SharedBackend::kNacosMeta) {
+    return Invalid("shared.nacos: set, but shared.backend is not Nacos");
   }
   switch (options.backend) {
     case SharedBackend::kMemory:
@@ -98,29 +113,62 @@ Status CheckBackend(const SharedStoreOptions& options) {
             "remote Meta");
       }
       return absl::OkStatus();
+    case SharedBackend::kNacosMeta:
+      if (options.cluster) {
+        return Invalid(
+            "shared.backend: Nacos keeps no leases and changes one key at a time, so nobody could "
+            "tell which instance lives and owns what; shared.cluster needs the remote Meta");
+      }
+      if (const Status place = CheckNacosPlace(PlaceOf(options.nacos)); !place.ok()) {
+        return Annotate(place, "shared.nacos");
+      }
+      [[fallthrough]];
     case SharedBackend::kRemoteMeta:
       if (options.meta_endpoints.empty()) {
-        return Invalid("shared.meta_endpoints: empty; the remote Meta needs at least one");
+        return Invalid("shared.meta_endpoints: empty; a remote Meta needs at least one");
       }
       return CheckTls(options);
   }
   return Invalid("shared.backend: {} is unknown", static_cast<int>(options.backend));
 }
 
+StatusOr<std::unique_ptr<HttpTransport>> TransportTo(const std::vector<HttpEndpoint>& endpoints,
+                                                     const SharedStoreOptions& options) {
+  HttpClientOptions http;
+  if (endpoints.front().tls) http.tls = TlsOf(options);
+  return NewHttpTransport(http);
+}
+
+StatusOr<std::unique_ptr<MetaStore>> ConnectEtcd(const SharedStoreOptions& options, Clock& clock) {
+  EtcdOptions etcd{.user = options.meta_user, .password = options.meta_password};
+  ASSIGN_OR_RETURN(etcd.endpoints, EndpointsOf(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, TransportTo(etcd.endpoints, options));
+  return EtcdMeta::Create(std::move(transport), clock, etcd);
+}
+
+StatusOr<std::unique_ptr<MetaStore>> ConnectNacos(const SharedStoreOptions& options, Clock& clock) {
+  NacosOptions nacos{.place = PlaceOf(options.nacos),
+                     .user = options.meta_user,
+                     .password = options.meta_password};
+  ASSIGN_OR_RETURN(nacos.endpoints, EndpointsOf(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, TransportTo(nacos.endpoints, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<NacosMeta> meta,
+                   NacosMeta::Create(std::move(transport), clock, nacos, EntropySeed()));
+  const Status server = meta->CheckServer({});
+  if (!server.ok()) return Annotate(server, "shared.meta_endpoints");
+  return meta;
+}
+
 // A Meta that nobody can reach would make every call fail later, one by one.
 StatusOr<std::unique_ptr<MetaStore>> ConnectRemote(const SharedStoreOptions& options,
                                                    Clock& clock) {
-  EtcdOptions etcd{.user = options.meta_user, .password = options.meta_password};
-  ASSIGN_OR_RETURN(etcd.endpoints, EndpointsOf(options));
-  HttpClientOptions http;
-  if (etcd.endpoints.front().tls) http.tls = TlsOf(options);
-  ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, NewHttpTransport(http));
-  ASSIGN_OR_RETURN(std::unique_ptr<EtcdMeta> meta,
-                   EtcdMeta::Create(std::move(transport), clock, etcd));
+  ASSIGN_OR_RETURN(std::unique_ptr<MetaStore> meta, options.backend == SharedBackend::kNacosMeta
+                                                        ? ConnectNacos(options, clock)
+                                                        : ConnectEtcd(options, clock));
+  // On Nacos it reads all of it, after which the revisions of this process are above what is there.
   const Status asked = meta->List("/em/", {.limit = 1}).status();
-  if (asked.ok()) return meta;
-  return MakeStatus(asked.code(), DetailOf(asked),
-                    fmt::format("shared.meta_endpoints: {}", Message(asked)));
+  if (!asked.ok()) return Annotate(asked, "shared.meta_endpoints");
+  return meta;
 }
 
 }  // namespace
@@ -136,7 +184,7 @@ StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock
     return Invalid(
         "shared.backend: the embedded Meta is an engine's; open one and take its stores");
   }
-  if (options.backend == SharedBackend::kRemoteMeta) {
+  if (IsRemote(options.backend)) {
     ASSIGN_OR_RETURN(std::unique_ptr<MetaStore> remote, ConnectRemote(options, clock));
     ASSIGN_OR_RETURN(SharedStores stores,
                      MakeSharedStoresOn(*remote, EntropySeed(), options, clock));

@@ -130,7 +130,7 @@ class Engine {
   virtual MetaStore& meta() = 0;
   // The Meta that this engine shares with other instances, where EngineOptions::shared.backend is
   // kRemoteMeta: its shared stores are in it, and a host may keep values of its own there, under
-  // keys that do not begin with "/em/". Null: the shared stores are private to this engine.
+  // keys that do not begin with "/em/". Null with every other backend.
   virtual MetaStore* remote_meta() = 0;
 
   // Runs `fill` in the calling thread and commits what it collected as one atomic batch.

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "holdfast/clock.h"
 #include "holdfast/meta_store.h"
+#include "holdfast/nacos_api.h"
 #include "holdfast/session_store.h"
 #include "holdfast/subscription_store.h"
 #include "holdfast/task_store.h"
@@ -21,6 +22,22 @@ enum class SharedBackend {
   // it in memory.)
   kEmbeddedMeta,
   kRemoteMeta,  // the cluster's etcd, or an embedded Meta server
+  // Beta: a Nacos that is there already. It changes one key at a time and keeps no leases:
+  // instances share subscriptions and tasks, every call of the session store that needs a lease
+  // fails with kUnimplemented, and `cluster` is refused. What others do is seen within about two
+  // seconds. What was ever written leaves a small config for good, each task too.
+  // docs/architecture/state-stores.md
+  kNacosMeta,
+};
+
+// Which configs of a Nacos are meant.
+struct NacosStoreOptions {
+  NacosApi api = NacosApi::kV3;
+  std::string context = "/nacos";  // the path that the server is deployed at
+  std::string space;               // id of the namespace; empty: public
+  std::string group = "holdfast";  // belongs to Holdfast alone
+
+  bool operator==(const NacosStoreOptions&) const = default;
 };
 
 // EngineOptions::shared. Errors name the setting.
@@ -28,15 +45,17 @@ struct SharedStoreOptions {
   // Several instances work together. Never starts on a store that is private to this process.
   bool cluster = false;
   SharedBackend backend = SharedBackend::kEmbeddedMeta;
-  // kRemoteMeta only: http://HOST:PORT or https://HOST:PORT, all of one kind, of each member of one
-  // etcd cluster, or of one embedded Meta server. An open asks them once and fails if none answers.
+  // kRemoteMeta: http://HOST:PORT or https://HOST:PORT, all of one kind, of each member of one etcd
+  // cluster, or of one embedded Meta server. kNacosMeta: the same of each server of one Nacos. An
+  // open asks them once and fails if none answers.
   std::vector<std::string> meta_endpoints;
-  std::string meta_user, meta_password;  // kRemoteMeta only; empty: no user
+  std::string meta_user, meta_password;  // of those two only; empty: no user
   // https only: PEM files, read when the stores are made. A server is always checked: its
   // certificate is of a CA of meta_ca_file (empty: of the system), is not over, and has HOST among
   // its alternative names. meta_cert_file and meta_key_file are what this process shows of itself,
   // both or neither; a key has no passphrase.
   std::string meta_ca_file, meta_cert_file, meta_key_file;
+  NacosStoreOptions nacos;  // kNacosMeta only
   SessionStoreOptions sessions;
   TaskStoreOptions tasks;
 };
@@ -57,7 +76,7 @@ absl::Status CheckSharedStoreOptions(const SharedStoreOptions& options);
 //                           kEmbeddedMeta: that one is an engine's, whose stores are to be taken
 //                           from it
 //         kUnavailable      the remote Meta does not answer
-//         kFailedPrecondition  this build has no HTTP
+//         kFailedPrecondition  this build has no HTTP; a Nacos that does not compare what it writes
 // Owns: the stores borrow `clock`.
 absl::StatusOr<SharedStores> MakeSharedStores(const SharedStoreOptions& options, Clock& clock);
 

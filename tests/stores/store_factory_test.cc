@@ -65,6 +65,33 @@ TEST(StoreFactoryTest, WhatCannotBeIsRefusedByTheNameOfItsSetting) {
        }},
       {"shared.meta_user", [](auto& o) { o.meta_user = "root"; }},
       {"shared.meta_endpoints", [](auto& o) { o.meta_endpoints = {"http://localhost:2379"}; }},
+      // Nacos cannot tell who lives.
+      {"shared.backend",
+       [](auto& o) {
+         o.cluster = true;
+         o.backend = SharedBackend::kNacosMeta;
+         o.meta_endpoints = {"http://localhost:8848"};
+       }},
+      {"shared.meta_endpoints", [](auto& o) { o.backend = SharedBackend::kNacosMeta; }},
+      {"shared.nacos", [](auto& o) { o.nacos.space = "team"; }},
+      {"shared.nacos",
+       [](auto& o) {
+         o.backend = SharedBackend::kRemoteMeta;
+         o.meta_endpoints = {"http://localhost:2379"};
+         o.nacos.api = NacosApi::kV1;
+       }},
+      {"shared.nacos: group",
+       [](auto& o) {
+         o.backend = SharedBackend::kNacosMeta;
+         o.meta_endpoints = {"http://localhost:8848"};
+         o.nacos.group = "not a name";
+       }},
+      {"shared.nacos: api",
+       [](auto& o) {
+         o.backend = SharedBackend::kNacosMeta;
+         o.meta_endpoints = {"http://localhost:8848"};
+         o.nacos.api = static_cast<NacosApi>(2);
+       }},
       {"shared.backend", [](auto& o) { o.backend = static_cast<SharedBackend>(99); }},
       {"shared.sessions.agent_ttl", [](auto& o) { o.sessions.agent_ttl = {}; }},
       {"shared.sessions.session_idle_max",

@@ -104,6 +104,19 @@ std::vector<std::string> EtcdWireCorpus() {
       R"({"error":"etcdserver: key not found","message":"etcdserver: key not found","code":3})"};
 }
 
+std::vector<std::string> NacosWireCorpus() {
+  return {"holdfast 1 put 7 3 2 4 00000000000000ff-12 .AEhNMQFydg",
+          "holdfast 1 gone 9 0 0 5 00000000000000ff-13 .",
+          "k:em:subs:or-252Fders",
+          "k%3Aa%02holdfast%01k%3Ab%02holdfast%02space%01\n",
+          R"({"id":"7","dataId":"k:a","group":"g","content":"c","md5":"4a","tenant":""})",
+          R"({"totalCount":1,"pageItems":[{"id":"1","dataId":"k:a","content":"c","md5":null}]})",
+          R"({"code":0,"message":"success","data":{"dataId":"k:a","md5":"4a","content":"c"}})",
+          R"({"code":0,"data":{"totalCount":1,"pageItems":[{"dataId":"k:a","md5":"4a"}]}})",
+          R"({"code":20005,"message":"resource conflict","data":"Cas publish fail"})",
+          R"({"accessToken":"t","tokenTtl":18000,"globalAdmin":true})"};
+}
+
 }  // namespace
 
 const std::vector<FuzzTarget>& FuzzTargets() {
@@ -116,6 +129,7 @@ const std::vector<FuzzTarget>& FuzzTargets() {
       {"json", FuzzJson, JsonCorpus},
       {"http_head", FuzzHttpHead, HttpHeadCorpus},
       {"etcd_wire", FuzzEtcdWire, EtcdWireCorpus},
+      {"nacos_wire", FuzzNacosWire, NacosWireCorpus},
   };
   return targets;
 }

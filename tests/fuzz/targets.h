@@ -27,6 +27,8 @@ void FuzzJson(ByteView input);
 void FuzzHttpHead(ByteView input);
 // Requests and answers of etcd's JSON gateway, of both sides.
 void FuzzEtcdWire(ByteView input);
+// Answers of Nacos, and what stands in its configs.
+void FuzzNacosWire(ByteView input);
 // Fails on purpose for inputs that start with "HF!": whoever cannot find that finds nothing.
 void FuzzCanary(ByteView input);
 

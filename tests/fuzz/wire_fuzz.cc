@@ -1,9 +1,12 @@
-// What comes over the network: heads of HTTP requests, and both sides of etcd's JSON gateway.
+// What comes over the network: heads of HTTP requests, both sides of etcd's JSON gateway, and the
+// answers of Nacos.
 #include <algorithm>
 #include <string>
 
 #include "journal/base/check.h"
 #include "meta/backends/etcd.h"
+#include "meta/backends/nacos.h"
+#include "meta/backends/nacos_record.h"
 #include "meta/gateway_answers.h"
 #include "meta/gateway_requests.h"
 #include "meta/http/request_head.h"
@@ -96,6 +99,30 @@ void FuzzEtcdWire(ByteView input) {
     const StatusOr<std::optional<Json>> one = TakeGatewayObject(rest);
     if (!one.ok() || !one->has_value()) break;
     CHECK(rest.size() < before);
+  }
+}
+
+void FuzzNacosWire(ByteView input) {
+  const std::string text(AsText(input));
+  // What is an entry is one in one way only, but for how its numbers are written.
+  if (const StatusOr<NacosRecord> record = DecodeNacosRecord(text); record.ok()) {
+    const StatusOr<NacosRecord> again = DecodeNacosRecord(EncodeNacosRecord(*record));
+    CHECK(again.ok());
+    CHECK(*again == *record);
+  }
+  if (const std::optional<std::string> key = KeyOfNacosDataId(text); key.has_value()) {
+    CHECK(NacosDataId(*key) == text);
+  }
+  for (const NacosApi api : {NacosApi::kV1, NacosApi::kV3}) {
+    for (const int status : {200, 404, 500}) {
+      const HttpResponse response{.status = status, .headers = {}, .body = text};
+      (void)ReadNacosConfig(api, response).ok();  // any answer will do
+      (void)ReadNacosListened(response).ok();     // any answer will do
+      (void)ReadNacosToken(response).ok();        // any answer will do
+      // Only a server that says so has done it.
+      CHECK(!ReadNacosPublished(api, response).ok() || status == 200);
+      CHECK(!ReadNacosPage(api, response).ok() || status == 200);
+    }
   }
 }
 

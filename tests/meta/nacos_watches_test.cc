@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -80,21 +81,23 @@ TEST_P(NacosWatchesTest, AWatchThatStartsBehindNoListIsToldToListFirst) {
 
 // Proves: S4
 TEST_P(NacosWatchesTest, AServerThatRestartsOrListsNothingShowsNoDeletions) {
-  const auto meta = Make(1), other = Make(2);
-  for (int i = 0; i < 3; ++i) ASSERT_OK(other->Put("w/" + std::to_string(i), "", {}));
-  const uint64_t behind = BehindAList(*meta, "w/");
+  // Before whatever still looks when the test ends.
   std::atomic<int> lied{0};
+  std::atomic<bool> lies{true};
   const std::string empty = GetParam() == NacosApi::kV1
                                 ? R"({"totalCount":0,"pageItems":[]})"
                                 : R"({"code":0,"data":{"totalCount":0,"pageItems":[]}})";
+  const auto meta = Make(1), other = Make(2);
+  for (int i = 0; i < 3; ++i) ASSERT_OK(other->Put("w/" + std::to_string(i), "", {}));
+  const uint64_t behind = BehindAList(*meta, "w/");
   network_.after = [&](const HttpRequest& request, FaultyTransport::Result result) {
-    if (request.target.find("search=blur") == std::string::npos) return result;
+    if (!lies || request.target.find("search=blur") == std::string::npos) return result;
     ++lied;
     return FaultyTransport::Result(HttpResponse{.status = 200, .headers = {}, .body = empty});
   };
   WatchLog log(*meta, "w/", behind);
   while (lied < 3) std::this_thread::yield();
-  network_.after = nullptr;
+  lies = false;
   nacos_.Kill();
   nacos_.Start();
   ASSERT_OK(other->Put("w/end", "", {}));

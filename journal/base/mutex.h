@@ -17,7 +17,15 @@ class ABSL_LOCKABLE Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mu_.lock(); }
+  // Looks again for about a microsecond before it sleeps: what these locks guard takes less, and to
+  // sleep and be woken takes both sides ten times as long.
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    for (int looks = 0; looks < kLooks; ++looks) {
+      if (mu_.try_lock()) return;
+      Pause();
+    }
+    mu_.lock();
+  }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mu_.unlock(); }
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mu_.try_lock(); }
   // Tells the analysis, not the machine, that the caller holds it.
@@ -25,6 +33,14 @@ class ABSL_LOCKABLE Mutex {
 
  private:
   friend class CondVar;
+  static constexpr int kLooks = 50;
+  static void Pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");  // `yield` does nothing on most of them
+#endif
+  }
   std::mutex mu_;
 };
 

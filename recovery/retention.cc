@@ -6,6 +6,9 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kSegmentsOverLive = 8;
+// A checkpoint states everything that is live, so its cost is spread over a share of the live
+// bytes: small enough that the segments kept for two checkpoints stay within the bound.
+constexpr uint64_t kLiveShare = 4;
 
 uint64_t Bound(uint64_t live_bytes, double ratio, uint64_t over_live) {
   const auto scaled = static_cast<uint64_t>(ratio * static_cast<double>(live_bytes));
@@ -60,8 +63,9 @@ bool Retention::WaitsForSync(const RetentionFacts& facts) const {
 bool Retention::WantsCheckpoint(const RetentionFacts& facts) const {
   const uint64_t every = options_.checkpoint_every_bytes != 0 ? options_.checkpoint_every_bytes
                                                               : options_.segment_bytes;
+  const uint64_t of_backlog = std::max(facts.checkpoint_bytes, facts.live_bytes / kLiveShare);
   if (facts.appended > facts.checkpoint &&
-      facts.since_checkpoint_bytes >= std::max(every, facts.checkpoint_bytes)) {
+      facts.since_checkpoint_bytes >= std::max(every, of_backlog)) {
     return true;
   }
   // Dead segments wait for nothing else, and their room is wanted.

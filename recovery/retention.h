@@ -13,8 +13,8 @@ namespace holdfast {
 
 struct RetentionOptions {
   uint64_t segment_bytes = uint64_t{64} << 20;
-  // A checkpoint is taken after so many bytes of journal, or as many as the last one had, whichever
-  // is more. 0: one segment.
+  // A checkpoint is taken after so many bytes of journal, or as many as the last one had, or a
+  // quarter of what is live: whichever is most. 0: one segment.
   uint64_t checkpoint_every_bytes = 0;
   double space_ratio = 3;  // of the bound, see DiskBound
 };

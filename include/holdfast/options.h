@@ -63,8 +63,8 @@ struct EngineOptions {
   uint64_t value_cache_bytes = uint64_t{64} << 20;
 
   // In the background, and at a clean stop, a checkpoint of the index is taken after so much
-  // journal, or as much as the last checkpoint took if that is more: what a restart has to read. 0:
-  // one segment.
+  // journal, or as much as the last checkpoint took, or a quarter of the live bytes, whichever is
+  // most: what a restart has to read besides the checkpoint. 0: one segment.
   uint64_t checkpoint_every_bytes = 0;
 
   // Segment files take at most max(space_ratio × live bytes, live bytes + 8 segments). To keep it,

@@ -99,6 +99,10 @@ TEST_F(RetentionTest, ACheckpointIsDueByBytes) {
   EXPECT_FALSE(retention_.WantsCheckpoint(facts));
   facts.since_checkpoint_bytes = 2 * kSegment;
   EXPECT_TRUE(retention_.WantsCheckpoint(facts));
+  facts.live_bytes = 12 * kSegment;  // so does what states a large backlog
+  EXPECT_FALSE(retention_.WantsCheckpoint(facts));
+  facts.since_checkpoint_bytes = 3 * kSegment;
+  EXPECT_TRUE(retention_.WantsCheckpoint(facts));
   facts.checkpoint = facts.appended;  // it would say nothing new
   EXPECT_FALSE(retention_.WantsCheckpoint(facts));
 }

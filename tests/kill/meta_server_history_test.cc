@@ -19,7 +19,7 @@ TEST(MetaServerHistoryTest, ConcurrentClientsSeeOneOrder) {
                                  },
                              .signal = [&](int number) { meta.process().Signal(number); },
                              .history_survives = false};
-  for (const uint64_t seed : Seeds(60)) {
+  for (const uint64_t seed : Seeds(100)) {
     RunServerHistory(server, meta.transport(), seed);
     if (testing::Test::HasFailure()) return;
   }

@@ -22,7 +22,7 @@ TEST(EtcdHistoryTest, ConcurrentClientsSeeOneOrder) {
                                    etcd.Start();
                                  },
                              .signal = [&](int number) { etcd.process().Signal(number); }};
-  for (const uint64_t seed : Seeds(60)) {
+  for (const uint64_t seed : Seeds(100)) {
     RunServerHistory(server, *transport, seed);
     if (testing::Test::HasFailure()) return;
   }

@@ -75,6 +75,9 @@ struct Source {
   uint64_t cursor = 0;        // the newest written
   bool cursor_dirty = false;  // it may be higher now
   std::vector<uint32_t> tracks;
+
+  // Not before what was seen is forgotten: what ends would count as finished.
+  bool MayEndMoved() const { return let_go && !seen.has_value(); }
 };
 
 struct Client {

@@ -25,7 +25,7 @@ StatusOr<Delivery> DispatcherCore::Read(const Flight& flight) {
 void DispatcherCore::PushOrWait(Slot slot, Effects& effects) {
   Flight& flight = book_.flight(slot);
   book_.Detach(slot);
-  if (flight.numbered && book_.source(book_.track(flight.track).source).let_go) {
+  if (flight.numbered && book_.source(book_.track(flight.track).source).MayEndMoved()) {
     return EndIt(slot, {.reason = Reason::kWithdrawn, .moved = true}, nullptr, effects);
   }
   if (!flight.counted && flight.attempt >= options_.attempts_max) {

@@ -144,10 +144,11 @@ Status OffsetMirror::Write(const SourceKey& partition, const Risen& risen, absl:
     // Absolute values under a fence: a lost answer does no harm, the next flush writes them again.
     const Status written =
         meta_
-            .Transact({.conditions = {std::move(fence)},
-                       .changes = {changes.begin() + static_cast<ptrdiff_t>(begin),
-                                   changes.begin() + static_cast<ptrdiff_t>(end)}},
-                      {.timeout = std::min(options_.interval, absl::Seconds(5))})
+            .Transact(
+                {.conditions = {std::move(fence)},
+                 .changes = {changes.begin() + static_cast<ptrdiff_t>(begin),
+                             changes.begin() + static_cast<ptrdiff_t>(end)}},
+                {.timeout = std::clamp(options_.interval, absl::Seconds(1), absl::Seconds(5))})
             .status();
     MutexLock lock(mu_);
     ++(written.ok() ? stats_.writes : stats_.failed);

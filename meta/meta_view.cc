@@ -27,35 +27,44 @@ StatusOr<std::unique_ptr<MetaView>> MetaView::Open(MetaStore& meta, std::string 
                                                    const MetaViewOptions& options) {
   std::unique_ptr<MetaView> view(new MetaView(meta, std::move(prefix), viewer, clock, options));
   RETURN_IF_ERROR(view->ListAndWatch());
+  view->thread_ = std::thread([self = view.get()] { self->Loop(); });
   return view;
 }
 
 MetaView::~MetaView() {
   std::unique_ptr<MetaWatch> watch;
-  std::thread relister;
   {
     MutexLock lock(mu_);
     stopping_ = true;
     wake_.NotifyAll();
-    relister = std::move(relister_);
   }
-  if (relister.joinable()) relister.join();
+  if (thread_.joinable()) thread_.join();
   {
     MutexLock lock(mu_);
     watch = std::move(watch_);
   }
 }
 
-Status MetaView::ListAndWatch() {
+StatusOr<MetaList> MetaView::ListAll() {
   MetaList all;
   ASSIGN_OR_RETURN(all.revision,
                    ForEachEntry(meta_, prefix_, kPageEntries, [&all](const MetaEntry& entry) {
                      all.entries.push_back(entry);
                      return absl::OkStatus();
                    }));
+  return all;
+}
+
+Status MetaView::ListAndWatch() {
+  ASSIGN_OR_RETURN(const MetaList all, ListAll());
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(ShowList(all));
+    if (all.revision < revision_) {
+      return Unavailable(Detail::kIo,
+                         "the Meta is at revision {}, and was at {} before: it lost what it had",
+                         all.revision, revision_);
+    }
+    ShowList(all);
     fresh_at_ = clock_.Now();
     lost_ = false;  // before the watch, which may say at once that it is
   }
@@ -70,24 +79,37 @@ Status MetaView::ListAndWatch() {
   return absl::OkStatus();
 }
 
-// What is known and not in the list is gone, unless a write of our own made it since.
-Status MetaView::ShowList(const MetaList& list) {
-  if (list.revision < revision_) {
-    return Unavailable(Detail::kIo,
-                       "the Meta is at revision {}, and was at {} before: it lost what it had",
-                       list.revision, revision_);
-  }
-  std::vector<std::string> gone;
+void MetaView::Reconcile() {
+  const StatusOr<MetaList> all = ListAll();
+  if (!all.ok()) return;  // the watch tells of that, and the next time comes
+  MutexLock lock(mu_);
+  ShowList(*all);
+}
+
+// What is known and not in the list is gone, unless a write of our own or the watch made it since.
+void MetaView::ShowList(const MetaList& list) {
+  std::set<std::string> missing;
   auto entry = list.entries.begin();
   for (const auto& [key, known] : known_) {
     while (entry != list.entries.end() && entry->key < key) ++entry;
     const bool listed = entry != list.entries.end() && entry->key == key;
-    if (known.there && !listed && known.revision <= list.revision) gone.push_back(key);
+    if (known.there && !listed && known.revision <= list.revision) missing.insert(key);
   }
-  for (const std::string& key : gone) ShowGone(key, list.revision);
-  for (const MetaEntry& each : list.entries) Show(each);
+  doubted_.swap(missing);
+  for (auto key = doubted_.begin(); key != doubted_.end();) {
+    if (!missing.contains(*key)) {
+      ++key;
+      continue;
+    }
+    ShowGone(*key, list.revision);
+    key = doubted_.erase(key);
+  }
+  // What is unknown may have been there then, and be forgotten since.
+  const bool overtaken = list.revision < revision_;
+  for (const MetaEntry& each : list.entries) {
+    if (!overtaken || known_.contains(each.key)) Show(each);
+  }
   Reached(list.revision);
-  return absl::OkStatus();
 }
 
 void MetaView::OnNotice(const MetaNotice& notice) {
@@ -95,7 +117,6 @@ void MetaView::OnNotice(const MetaNotice& notice) {
   if (notice.kind == MetaNotice::Kind::kResync) {
     if (!lost_) fresh_at_ = clock_.Now();
     lost_ = true;
-    if (!stopping_ && !relister_.joinable()) relister_ = std::thread([this] { Relist(); });
     wake_.NotifyAll();
     return;
   }
@@ -138,6 +159,7 @@ void MetaView::ShowGone(std::string_view key, uint64_t revision) {
 
 // The watch brings nothing older any more: what is gone need not be remembered.
 void MetaView::Reached(uint64_t revision) {
+  if (!doubted_.empty()) return;
   revision_ = std::max(revision_, revision);
   while (!gone_.empty() && gone_.begin()->first <= revision_) {
     const auto known = known_.find(gone_.begin()->second);
@@ -155,28 +177,38 @@ uint64_t MetaView::revision() {
 
 absl::Duration MetaView::Staleness() {
   MutexLock lock(mu_);
-  return lost_ || watch_ == nullptr ? clock_.Now() - fresh_at_ : watch_->Staleness();
+  const bool unsure = lost_ || watch_ == nullptr || !doubted_.empty();
+  return unsure ? clock_.Now() - fresh_at_ : watch_->Staleness();
 }
 
-void MetaView::Relist() {
+void MetaView::Loop() {
   absl::Duration retry = options_.retry_min;
+  absl::Duration next = clock_.Now() + options_.reconcile_every;
   for (;;) {
     std::unique_ptr<MetaWatch> old;
+    bool lost = false;
     {
       MutexLock lock(mu_);
-      while (!lost_ && !stopping_) wake_.Wait(mu_);
+      while (!lost_ && !stopping_ && clock_.Now() < next) {
+        wake_.WaitFor(mu_, clock_.Until(next));
+      }
       if (stopping_) return;
-      old = std::move(watch_);
+      lost = lost_;
+      if (lost) old = std::move(watch_);
     }
     old.reset();  // Without the lock: its last callback may be waiting for it.
-    if (ListAndWatch().ok()) {
+    if (!lost) {
+      Reconcile();
+    } else if (ListAndWatch().ok()) {
       retry = options_.retry_min;
-      continue;
+    } else {
+      MutexLock lock(mu_);
+      const absl::Duration until = clock_.Now() + retry;
+      retry = std::min(2 * retry, options_.retry_max);
+      while (!stopping_ && clock_.Now() < until) wake_.WaitFor(mu_, clock_.Until(until));
     }
     MutexLock lock(mu_);
-    const absl::Duration until = clock_.Now() + retry;
-    retry = std::min(2 * retry, options_.retry_max);
-    while (!stopping_ && clock_.Now() < until) wake_.WaitFor(mu_, clock_.Until(until));
+    next = clock_.Now() + (doubted_.empty() ? options_.reconcile_every : options_.retry_min);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,10 +30,15 @@ struct MetaViewOptions {
   // Between attempts to list again, doubled up to the maximum.
   absl::Duration retry_min = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);
+  // How often everything is listed and compared besides, because a watch is a hint: > 0.
+  absl::Duration reconcile_every = absl::Minutes(1);
 };
 
 // A watch that missed changes, or was lost, is made again behind a new list, by a thread of the
-// view's own, for as long as it takes; what is shown meanwhile grows stale and never older.
+// view's own, for as long as it takes; what is shown meanwhile grows stale and never older. The
+// same thread lists now and then to find what a watch left out. What a list leaves out is gone only
+// if another one, retry_min later, leaves it out too: a Meta that has just started may not have
+// everything yet.
 // Threads: any. The destructor needs every other call to have returned.
 class MetaView {
  public:
@@ -60,12 +66,15 @@ class MetaView {
            const MetaViewOptions& options);
 
   Status ListAndWatch() ABSL_LOCKS_EXCLUDED(mu_);
-  Status ShowList(const MetaList& list) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  StatusOr<MetaList> ListAll();
+  // Another list, beside the watch.
+  void Reconcile() ABSL_LOCKS_EXCLUDED(mu_);
+  void ShowList(const MetaList& list) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void OnNotice(const MetaNotice& notice) ABSL_LOCKS_EXCLUDED(mu_);
   void Show(const MetaEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ShowGone(std::string_view key, uint64_t revision) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Reached(uint64_t revision) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Relist() ABSL_LOCKS_EXCLUDED(mu_);
+  void Loop() ABSL_LOCKS_EXCLUDED(mu_);
 
   MetaStore& meta_;
   const std::string prefix_;
@@ -81,12 +90,14 @@ class MetaView {
   };
   std::map<std::string, Known, std::less<>> known_ ABSL_GUARDED_BY(mu_);
   std::multimap<uint64_t, std::string> gone_ ABSL_GUARDED_BY(mu_);  // by revision, may be back
+  // What the newest list left out, and is still shown. While there is any, the revision stands.
+  std::set<std::string> doubted_ ABSL_GUARDED_BY(mu_);
   uint64_t revision_ ABSL_GUARDED_BY(mu_) = 0;
   std::unique_ptr<MetaWatch> watch_ ABSL_GUARDED_BY(mu_);
   bool lost_ ABSL_GUARDED_BY(mu_) = false;        // the watch brings nothing any more
   absl::Duration fresh_at_ ABSL_GUARDED_BY(mu_);  // then: when it was last known to
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread relister_ ABSL_GUARDED_BY(mu_);  // from the first loss on
+  std::thread thread_;
 };
 
 }  // namespace holdfast

@@ -34,12 +34,22 @@ class FaultyMeta final : public MetaStore {
     faults_ = std::move(faults);
   }
   void Heal() { SetFaults({}); }
+  // What each page of a list goes through before it is answered.
+  void SetLists(std::function<void(MetaList&)> lists) {
+    MutexLock lock(mu_);
+    lists_ = std::move(lists);
+  }
   // Calls go to another one from now on, as if the one before had been set up anew.
   void SwitchTo(MetaStore& meta) { meta_.store(&meta); }
   // Every watch that there is now is told to list again, and brings nothing any more.
   void CutWatches() {
     MutexLock lock(mu_);
     for (const auto& watch : watches_) watch->Cut();
+  }
+  // Every watch that there is now brings nothing any more, and nobody is told.
+  void MuteWatches() {
+    MutexLock lock(mu_);
+    for (const auto& watch : watches_) watch->Close();
   }
 
   absl::StatusOr<MetaEntry> Get(std::string_view key, const MetaCall& call) override {
@@ -48,7 +58,14 @@ class FaultyMeta final : public MetaStore {
   }
   absl::StatusOr<MetaList> List(std::string_view prefix, const MetaPage& page) override {
     RETURN_IF_ERROR(Before(Call::kList));
-    return meta_.load()->List(prefix, page);
+    absl::StatusOr<MetaList> list = meta_.load()->List(prefix, page);
+    std::function<void(MetaList&)> lists;
+    {
+      MutexLock lock(mu_);
+      lists = lists_;
+    }
+    if (list.ok() && lists) lists(*list);
+    return list;
   }
   absl::StatusOr<uint64_t> Put(std::string_view key, std::string_view value,
                                const MetaWrite& write) override {
@@ -168,6 +185,7 @@ class FaultyMeta final : public MetaStore {
   std::atomic<MetaStore*> meta_;
   Mutex mu_;
   std::function<Fault(Call)> faults_ ABSL_GUARDED_BY(mu_);
+  std::function<void(MetaList&)> lists_ ABSL_GUARDED_BY(mu_);
   std::list<std::shared_ptr<Watched>> watches_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,7 +71,74 @@ TEST_F(MetaViewTest, AListAnewTellsTheDifferenceOnly) {
   ASSERT_OK_AND_ASSIGN(const uint64_t last, meta_.Put("k4", "b", {}));
   faulty_.Heal();
   AwaitRevision(*view, last);
-  EXPECT_EQ(told_.Take(), (Lines{"-k1", "k2=b", "k4=b"}));
+  EXPECT_EQ(told_.Take(), (Lines{"k2=b", "k4=b", "-k1"}));
+}
+
+// A Meta that has just started, and does not show everything yet.
+// Proves: S4
+TEST_F(MetaViewTest, WhatOneListLeavesOutIsNotGone) {
+  for (const char* key : {"k1", "k2", "k3"}) ASSERT_OK(meta_.Put(key, "a", {}));
+  const auto view = Open();
+  told_.Take();
+  std::atomic<bool> first = true;
+  faulty_.SetLists([&first](MetaList& list) {
+    if (first.exchange(false)) list.entries.clear();
+  });
+  faulty_.CutWatches();
+  ASSERT_OK(meta_.Delete("k2", {}));
+  ASSERT_OK_AND_ASSIGN(const uint64_t last, meta_.Put("k4", "b", {}));
+  AwaitRevision(*view, last);
+  const Lines told = told_.Take();
+  EXPECT_TRUE((told == Lines{"k4=b", "-k2"}) || (told == Lines{"-k2", "k4=b"}))
+      << testing::PrintToString(told);
+}
+
+// Proves: S4
+TEST_F(MetaViewTest, WhatTheWatchLeavesOutIsFoundByTheNextList) {
+  ASSERT_OK(meta_.Put("k1", "a", {}));
+  ASSERT_OK(meta_.Put("k2", "a", {}));
+  const auto view = MetaView::Open(faulty_, "k", told_, RealClock(),
+                                   {.retry_min = absl::Milliseconds(1),
+                                    .retry_max = absl::Milliseconds(1),
+                                    .reconcile_every = absl::Milliseconds(2)})
+                        .value();
+  told_.Take();
+  faulty_.MuteWatches();
+  ASSERT_OK(meta_.Delete("k1", {}));
+  ASSERT_OK(meta_.Put("k2", "b", {}));
+  ASSERT_OK_AND_ASSIGN(const uint64_t last, meta_.Put("k3", "b", {}));
+  AwaitRevision(*view, last);
+  Lines told = told_.Take();
+  std::sort(told.begin(), told.end());
+  EXPECT_EQ(told, (Lines{"-k1", "k2=b", "k3=b"}));
+}
+
+// Lists that are older than what the watch brought change nothing back.
+// Proves: S4
+TEST_F(MetaViewTest, AListThatTheWatchOvertookBringsNothingBack) {
+  const auto view = MetaView::Open(faulty_, "k", told_, RealClock(),
+                                   {.retry_min = absl::Milliseconds(1),
+                                    .retry_max = absl::Milliseconds(1),
+                                    .reconcile_every = absl::Milliseconds(1)})
+                        .value();
+  // What the Meta had when it was asked first, from then on.
+  std::optional<MetaList> old;
+  std::atomic<int> lists = 0;
+  ASSERT_OK(meta_.Put("k1", "a", {}));
+  faulty_.SetLists([&](MetaList& list) {
+    if (!old.has_value()) old = list;
+    list = *old;
+    ++lists;
+  });
+  while (lists < 1) std::this_thread::yield();
+  ASSERT_OK(meta_.Delete("k1", {}));
+  ASSERT_OK_AND_ASSIGN(const uint64_t last, meta_.Put("k2", "b", {}));
+  AwaitRevision(*view, last);
+  const int before = lists;
+  while (lists < before + 3) std::this_thread::yield();
+  EXPECT_EQ(view->revision(), last);
+  EXPECT_EQ(told_.Take(), (Lines{"k1=a", "-k1", "k2=b"}));
+  faulty_.SetLists({});
 }
 
 TEST_F(MetaViewTest, ItsOwnWritesAreToldOnce) {

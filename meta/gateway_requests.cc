@@ -236,6 +236,7 @@ StatusOr<GatewayWatchRequest> ReadGatewayWatch(const Json& request) {
   ASSIGN_OR_RETURN(const int64_t id, ReadGatewayNumber(*create, "watch_id"));
   if (id != 0) watch.id = id;
   ASSIGN_OR_RETURN(watch.previous, ReadGatewayFlag(*create, "prev_kv"));
+  ASSIGN_OR_RETURN(watch.progress_notify, ReadGatewayFlag(*create, "progress_notify"));
   ASSIGN_OR_RETURN(const Json::Array* const filters, GatewayList(*create, "filters"));
   for (const Json& filter : *filters) {
     const std::string* const name = filter.string();

@@ -47,6 +47,7 @@ struct GatewayWatchCreate {
   std::optional<KeyRange> range;  // none: an empty one
   uint64_t from = 0;              // 0: from now on
   bool previous = false, no_puts = false, no_deletes = false;
+  bool progress_notify = false;  // told now and then that there was nothing
 };
 struct GatewayWatchRequest {
   std::optional<GatewayWatchCreate> create;

@@ -24,7 +24,8 @@ struct GatewayOptions {
   std::string name = "holdfast";  // of the one member
   RequestPool::Limits pool;
   absl::Duration call_timeout = absl::Seconds(5);
-  absl::Duration lease_ttl_min = absl::Seconds(2);  // a shorter one is granted as this
+  absl::Duration lease_ttl_min = absl::Seconds(2);           // a shorter one is granted as this
+  absl::Duration watch_notify_interval = absl::Minutes(10);  // of watches with progress_notify
 };
 
 // An answer leaves when what it says is durable, and so does a watch event.
@@ -49,7 +50,10 @@ class GatewayServer {
   using Call = StatusOr<std::string> (GatewayServer::*)(const Json& request);
 
   GatewayServer(MvccMeta& meta, const GatewayOptions& options)
-      : meta_(meta), options_(options), watches_(meta, options.identity), pool_(options.pool) {}
+      : meta_(meta),
+        options_(options),
+        watches_(meta, options.identity, options.watch_notify_interval),
+        pool_(options.pool) {}
 
   std::vector<HttpRoute> Routes();
   void AddCall(std::string_view path, Call call, std::vector<HttpRoute>& routes);

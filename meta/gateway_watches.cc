@@ -12,8 +12,9 @@ constexpr char kEmptyRange[] = "mvcc: watcher range is empty";
 
 }  // namespace
 
-GatewayWatches::GatewayWatches(MvccMeta& meta, const GatewayIdentity& identity)
-    : meta_(meta), identity_(identity) {
+GatewayWatches::GatewayWatches(MvccMeta& meta, const GatewayIdentity& identity,
+                               absl::Duration notify_interval)
+    : meta_(meta), identity_(identity), notify_interval_(notify_interval) {
   listener_ = meta_.AddListener([this] { Wake(); });
   thread_ = std::thread([this] { Loop(); });
 }
@@ -32,6 +33,10 @@ void GatewayWatches::Serve(const std::vector<GatewayWatchRequest>& requests, Htt
   const auto stream = std::make_shared<Stream>();
   HttpResponse head{.status = 200, .headers = {{"Content-Type", "application/json"}}, .body = {}};
   for (const GatewayWatchRequest& request : requests) Take(request, *stream, head.body);
+  const auto wants_notices = [](const Watch& watch) { return watch.create.progress_notify; };
+  if (std::ranges::any_of(stream->watches, wants_notices)) {
+    stream->notices_due = meta_.clock().Now() + notify_interval_;
+  }
   stream->events = reply.Stream(std::move(head));
   {
     MutexLock lock(mu_);
@@ -93,20 +98,32 @@ void GatewayWatches::Wake() {
 }
 
 void GatewayWatches::Loop() {
+  // Of the streams that have room; those that have none wake it when they do.
+  absl::Duration notices_due = absl::InfiniteDuration();
   while (true) {
     std::vector<std::shared_ptr<Stream>> ready;
     {
       MutexLock lock(mu_);
-      while (!wanted_ && !stopping_) wake_.Wait(mu_);
+      while (!wanted_ && !stopping_ && meta_.clock().Now() < notices_due) {
+        if (notices_due == absl::InfiniteDuration()) {
+          wake_.Wait(mu_);
+        } else {
+          wake_.WaitFor(mu_, meta_.clock().Until(notices_due));
+        }
+      }
       if (stopping_) return;
       wanted_ = false;
       for (const auto& stream : streams_) {
         if (!stream->full) ready.push_back(stream);
       }
     }
+    notices_due = absl::InfiniteDuration();
     for (const auto& stream : ready) {
       const std::string text = ReadOn(*stream);
-      if (text.empty()) continue;
+      if (text.empty()) {
+        notices_due = std::min(notices_due, stream->notices_due);
+        continue;
+      }
       {
         MutexLock lock(mu_);
         stream->full = true;
@@ -127,7 +144,17 @@ std::string GatewayWatches::ReadOn(Stream& stream) {
     stream.progress = false;
     out = GatewayWatchLine(identity_, published, {.id = -1}, {}, {});
   }
+  if (meta_.clock().Now() >= stream.notices_due) Notify(stream, published, out);
   return out;
+}
+
+void GatewayWatches::Notify(Stream& stream, uint64_t published, std::string& out) {
+  stream.notices_due = meta_.clock().Now() + notify_interval_;
+  for (Watch& watch : stream.watches) {
+    const bool told = std::exchange(watch.told, false);
+    if (!watch.create.progress_notify || told || watch.next <= published) continue;
+    out += GatewayWatchLine(identity_, published, {.id = watch.id}, {}, watch.create);
+  }
 }
 
 bool GatewayWatches::ReadOn(Watch& watch, std::string& out) {
@@ -149,7 +176,9 @@ bool GatewayWatches::ReadOn(Watch& watch, std::string& out) {
       return event.now->deleted() ? watch.create.no_deletes : watch.create.no_puts;
     });
     watch.next = std::max(watch.next, changes->next);
-    if (!events.empty()) out += Line(watch, {.id = watch.id}, events);
+    if (events.empty()) continue;
+    watch.told = true;
+    out += Line(watch, {.id = watch.id}, events);
   }
   return true;
 }

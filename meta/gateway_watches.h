@@ -20,8 +20,9 @@ namespace holdfast {
 // Threads: any. The server whose streams they are is stopped before this goes.
 class GatewayWatches {
  public:
-  // Borrows `meta`, which outlives it.
-  GatewayWatches(MvccMeta& meta, const GatewayIdentity& identity);
+  // Borrows `meta`, which outlives it. A watch that wants to be notified of progress is, each
+  // `notify_interval` in which nothing else was told of it.
+  GatewayWatches(MvccMeta& meta, const GatewayIdentity& identity, absl::Duration notify_interval);
   ~GatewayWatches();
   GatewayWatches(const GatewayWatches&) = delete;
   GatewayWatches& operator=(const GatewayWatches&) = delete;
@@ -37,10 +38,12 @@ class GatewayWatches {
     int64_t id = 0;
     GatewayWatchCreate create;
     uint64_t next = 0;  // the revision that it has to be shown next
+    bool told = false;  // something, since the stream's notices were due last
   };
   struct Stream {
-    std::vector<Watch> watches;  // The thread's, once it is served.
-    bool progress = false;       // asked for, and not answered yet
+    std::vector<Watch> watches;                             // The thread's, once it is served.
+    bool progress = false;                                  // asked for, and not answered yet
+    absl::Duration notices_due = absl::InfiniteDuration();  // The thread's, once it is served.
     std::shared_ptr<HttpEventStream> events;
     bool full = true;     // Guarded by mu_: what was written last is still on its way.
     bool closed = false;  // Guarded by mu_.
@@ -52,6 +55,8 @@ class GatewayWatches {
   void Loop() ABSL_LOCKS_EXCLUDED(mu_);
   // What the stream has to be shown next; empty: nothing.
   std::string ReadOn(Stream& stream);
+  // To those that want it and were told nothing since, as of `published`, up to which all is shown.
+  void Notify(Stream& stream, uint64_t published, std::string& out);
   // False: the watch is over.
   bool ReadOn(Watch& watch, std::string& out);
   std::string Line(const Watch& watch, GatewayWatchFrame frame,
@@ -59,6 +64,7 @@ class GatewayWatches {
 
   MvccMeta& meta_;
   const GatewayIdentity identity_;
+  const absl::Duration notify_interval_;
   Mutex mu_;  // Never held across a call of the meta or of a stream.
   CondVar wake_;
   bool wanted_ ABSL_GUARDED_BY(mu_) = false;

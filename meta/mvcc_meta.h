@@ -69,6 +69,8 @@ class MvccMeta : public TxnMeta {
   // Then it runs no more. Not inside of it.
   void RemoveListener(uint64_t number);
 
+  Clock& clock() { return clock_; }
+
   // Ends leases and calls watches back. Only without threads.
   void Tick();
 

@@ -73,7 +73,8 @@ class GatewayParityTest : public testing::Test {
  protected:
   GatewayParityTest() : transport_(NewHttpTransport({}).value()) {
     EXPECT_TRUE(etcd_.ready()) << "needs the package etcd-server";
-    gateway_ = *GatewayServer::Start(meta_, {.identity = {.cluster_id = 1, .member_id = 2}});
+    gateway_ = *GatewayServer::Start(meta_, {.identity = {.cluster_id = 1, .member_id = 2},
+                                             .watch_notify_interval = absl::Milliseconds(100)});
   }
   HttpEndpoint ours() const { return {.host = "127.0.0.1", .port = gateway_->port()}; }
 
@@ -131,7 +132,7 @@ class GatewayParityTest : public testing::Test {
     ++compared_;
   }
 
-  RealEtcd etcd_;
+  RealEtcd etcd_{{"--experimental-watch-progress-notify-interval", "100ms"}};
   MemoryMeta meta_{RealClock(), 1};
   std::unique_ptr<GatewayServer> gateway_;
   std::unique_ptr<HttpTransport> transport_;
@@ -328,6 +329,9 @@ TEST_F(GatewayParityTest, Watches) {
   ExpectSameWatch(
       R"({"create_request":{"key":"eA==","watch_id":"7"}}{"cancel_request":{"watch_id":"7"}})", 2);
   ExpectSameWatch(R"({"create_request":{"key":"eA=="}}{"progress_request":{}})", 2);
+  ExpectSameWatch(R"({"create_request":{"key":"eA==","watch_id":"7","progress_notify":true}})"
+                  R"({"create_request":{"key":"eA==","watch_id":"8"}})",
+                  5);
   ExpectSameWatch(R"({"create_request":{"key":"eA=="}}garbage)", 1);
   ExpectSame("watch", "zzz");
 }

@@ -81,6 +81,7 @@ class GatewayWatchesTest : public testing::Test {
     request.create = GatewayWatchCreate{.id = id, .range = KeyRange::Only(key), .from = from};
     return request;
   }
+  static constexpr absl::Duration kNotifyInterval = absl::Minutes(10);
   static size_t Count(const std::string& text, std::string_view what) {
     size_t count = 0;
     for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++count;
@@ -90,7 +91,7 @@ class GatewayWatchesTest : public testing::Test {
   SimClock clock_;
   MemoryMeta meta_{clock_, 1};
   FakeReader reader_;
-  GatewayWatches watches_{meta_, {.cluster_id = 1, .member_id = 2}};
+  GatewayWatches watches_{meta_, {.cluster_id = 1, .member_id = 2}, kNotifyInterval};
 };
 
 TEST_F(GatewayWatchesTest, AReaderThatTakesNothingIsGivenOnePieceAndThenTheRest) {
@@ -144,6 +145,27 @@ TEST_F(GatewayWatchesTest, ProgressIsToldWhenEverythingWasShown) {
   EXPECT_EQ(Count(reader_.AwaitWrite(), "\"events\""), 1u);
   const std::string text = reader_.AwaitWrite();
   EXPECT_EQ(Count(text, R"("watch_id":"-1")"), 1u) << text;
+}
+
+TEST_F(GatewayWatchesTest, WhoWantsToKnowIsToldThatThereWasNothing) {
+  ASSERT_OK(meta_.Put("other", "", {}));
+  GatewayWatchRequest notified = Create("k", 0, 7);
+  notified.create->progress_notify = true;
+  watches_.Serve({notified, Create("k", 0, 8)}, reader_);
+  reader_.Drain();
+  clock_.Advance(kNotifyInterval);
+  std::string text = reader_.AwaitWrite();
+  EXPECT_EQ(Count(text, R"("revision":"2")"), 1u) << text;
+  EXPECT_EQ(Count(text, R"("watch_id":"7"}})"), 1u) << text;
+  EXPECT_EQ(Count(text, R"("watch_id":"8")"), 0u) << text;
+  // An event is as good; the notice after it is that of the interval without one.
+  ASSERT_OK(meta_.Put("k", "", {}));
+  text = reader_.AwaitWrite();
+  EXPECT_EQ(Count(text, "\"events\""), 2u) << text;
+  while (reader_.writes() == 0) clock_.Advance(kNotifyInterval);
+  text = reader_.AwaitWrite();
+  EXPECT_EQ(Count(text, R"("revision":"3")"), 1u) << text;
+  EXPECT_EQ(Count(text, R"("watch_id":"7"}})"), 1u) << text;
 }
 
 TEST_F(GatewayWatchesTest, AClosedStreamIsForgotten) {

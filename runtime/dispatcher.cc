@@ -11,6 +11,9 @@
 namespace holdfast {
 namespace {
 
+// Ids that a ledger is asked for at once.
+constexpr size_t kAskedTogether = 10'000;
+
 SourceKey SourceOf(const Delivery& delivery) {
   return {delivery.topic, delivery.incarnation, delivery.partition};
 }
@@ -117,22 +120,23 @@ void DispatcherCore::Begin(const Begun& begun) {
 
 StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
   std::vector<Found> pending;
-  Status asked;
-  uint64_t visited = 0;
   const Status read = engine_.deliveries().Iterate([&](const StoredDelivery& stored) {
-    ++visited;
-    const StatusOr<bool> ledgered = IsLedgered(stored.delivery.id);
-    if (!ledgered.ok()) {
-      asked = ledgered.status();
-      return false;
-    }
-    Found found{.delivery = stored.delivery, .ledgered = *ledgered};
-    found.delivery.event.clear();
-    pending.push_back(std::move(found));
+    pending.push_back({.delivery = stored.delivery});
+    pending.back().delivery.event.clear();
     return true;
   });
-  RETURN_IF_ERROR(asked);
-  stats_.unreadable = engine_.deliveries().Count() - visited;
+  stats_.unreadable = engine_.deliveries().Count() - pending.size();
+  for (size_t begin = 0; begin < pending.size(); begin += kAskedTogether) {
+    const size_t end = std::min(begin + kAskedTogether, pending.size());
+    std::vector<std::string> ids;
+    for (size_t i = begin; i < end; ++i) ids.push_back(pending[i].delivery.id);
+    ASSIGN_OR_RETURN(const std::vector<bool> ledgered, AreLedgered(ids));
+    if (ledgered.size() != ids.size()) {
+      return Unavailable(Detail::kIo, "the ledger was asked for {} deliveries, and answered for {}",
+                         ids.size(), ledgered.size());
+    }
+    for (size_t i = begin; i < end; ++i) pending[i].ledgered = ledgered[i - begin];
+  }
   if (!read.ok() && options_.log != nullptr) {
     options_.log->Log(LogLevel::kError,
                       fmt::format("{} deliveries cannot be read and are left out; the first: {}",
@@ -141,10 +145,14 @@ StatusOr<std::vector<DispatcherCore::Found>> DispatcherCore::ReadPending() {
   return pending;
 }
 
-StatusOr<bool> DispatcherCore::IsLedgered(const std::string& id) {
-  if (host_.ledger != nullptr) return host_.ledger->Has(id);
-  ASSIGN_OR_RETURN(const auto presence, engine_.dead_letters().IsDeadLettered(id));
-  return presence.recorded;
+StatusOr<std::vector<bool>> DispatcherCore::AreLedgered(const std::vector<std::string>& ids) {
+  if (host_.ledger != nullptr) return host_.ledger->HasAll(ids);
+  std::vector<bool> ledgered;
+  for (const std::string& id : ids) {
+    ASSIGN_OR_RETURN(const auto presence, engine_.dead_letters().IsDeadLettered(id));
+    ledgered.push_back(presence.recorded);
+  }
+  return ledgered;
 }
 
 // With the time that was left to it; at once if it was never pushed.

@@ -103,7 +103,7 @@ class DispatcherCore {
   };
   StatusOr<std::vector<Begun>> ReadBegun(const std::vector<StoredOffset>& offsets);
   void Begin(const Begun& begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  StatusOr<bool> IsLedgered(const std::string& id);
+  StatusOr<std::vector<bool>> AreLedgered(const std::vector<std::string>& ids);
   StatusOr<std::vector<Found>> ReadPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Slot TakeOver(const Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadProgress(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

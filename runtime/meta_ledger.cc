@@ -1,5 +1,6 @@
 #include "runtime/meta_ledger.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -9,6 +10,15 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kKind = "dlq";
+
+constexpr size_t kPageEntries = 1'000;
+
+// Behind every key below `key`: no byte of one is 0xff.
+std::string JustBefore(std::string key) {
+  --key.back();
+  key.push_back('\xff');
+  return key;
+}
 
 std::string EncodePlace(const DeadLetterPlace& place) {
   return fmt::format("{}:{}", place.topic, place.offset);
@@ -103,6 +113,27 @@ absl::StatusOr<bool> MetaLedger::Has(std::string_view id) {
   if (MetaResultOf(entry.status()) == MetaResult::kNotFound) return false;
   RETURN_IF_ERROR(entry.status());
   return true;
+}
+
+absl::StatusOr<std::vector<bool>> MetaLedger::HasAll(const std::vector<std::string>& ids) {
+  std::vector<std::pair<std::string, size_t>> keys;  // and their places
+  for (size_t i = 0; i < ids.size(); ++i) keys.emplace_back(MetaKey(kKind, {ids[i]}), i);
+  std::sort(keys.begin(), keys.end());
+  std::vector<bool> has(ids.size());
+  for (auto next = keys.begin(); next != keys.end();) {
+    const std::string after = JustBefore(next->first);
+    ASSIGN_OR_RETURN(
+        const MetaList page,
+        meta_.List(MetaPrefix(kKind, {}),
+                   {.limit = std::min(kPageEntries, static_cast<size_t>(keys.end() - next)),
+                    .after = after}));
+    for (const MetaEntry& entry : page.entries) {
+      while (next != keys.end() && next->first < entry.key) ++next;
+      for (; next != keys.end() && next->first == entry.key; ++next) has[next->second] = true;
+    }
+    if (!page.more) break;
+  }
+  return has;
 }
 
 StatusOr<DeadLetterPlace> MetaLedger::Find(std::string_view id) {

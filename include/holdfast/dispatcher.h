@@ -223,8 +223,18 @@ class DeadLetterLedger {
   // `done` exactly once.
   virtual void Record(const Delivery& delivery, const DeadLetterPlace& place,
                       std::function<void(absl::Status)> done) = 0;
-  // Asked at Recover() only.
+  // These are asked at Recover() only. `HasAll`: of many at once, in their order; for ledgers that
+  // are far away.
   virtual absl::StatusOr<bool> Has(std::string_view id) = 0;
+  virtual absl::StatusOr<std::vector<bool>> HasAll(const std::vector<std::string>& ids) {
+    std::vector<bool> has;
+    for (const std::string& id : ids) {
+      const absl::StatusOr<bool> one = Has(id);
+      if (!one.ok()) return one.status();
+      has.push_back(*one);
+    }
+    return has;
+  }
 };
 
 // All borrowed; they outlive the dispatcher. Null: the built-in one, or none.

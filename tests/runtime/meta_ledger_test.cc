@@ -3,6 +3,7 @@
 #include <latch>
 
 #include "meta/memory_meta.h"
+#include "meta/meta_key.h"
 #include "tests/meta/faulty_meta.h"
 #include "tests/runtime/dispatcher_world.h"
 
@@ -47,6 +48,37 @@ TEST_F(MetaLedgerTest, TheFirstEntryOfAnIdWins) {
   EXPECT_FAILS(one.Find("c"), kNotFound, kNone);
   ASSERT_OK(meta_.Put("/em/dlq/c", "nonsense", {}));
   EXPECT_FAILS(one.Find("c"), kDataLoss, kDamage);
+}
+
+TEST_F(MetaLedgerTest, ManyAreAskedForInFewCalls) {
+  std::vector<std::string> ids;
+  std::vector<bool> expected;
+  for (int i = 0; i < 3'000; ++i) {
+    ids.push_back(i % 7 == 0 ? "z/" + std::to_string(i) : std::to_string(i));
+    expected.push_back(i % 3 == 0);
+    if (expected.back()) {
+      ASSERT_OK(meta_.Put(MetaKey("dlq", {ids.back()}), "dlq:1", {}));
+    }
+    if (i % 5 == 0) {
+      ASSERT_OK(meta_.Put(MetaKey("dlq", {"of others " + ids.back()}), "d:1", {}));
+    }
+  }
+  ids.push_back(ids.front());  // twice
+  expected.push_back(expected.front());
+  MetaLedger ledger(faulty_, 1, nullptr);
+  int calls = 0;
+  faulty_.SetFaults([&](FaultyMeta::Call) {
+    ++calls;
+    return Fault::kNone;
+  });
+  ASSERT_OK_AND_ASSIGN(const std::vector<bool> has, ledger.HasAll(ids));
+  EXPECT_EQ(has, expected);
+  EXPECT_LE(calls, 5);
+  EXPECT_TRUE(ledger.HasAll({})->empty());
+  EXPECT_EQ(*ledger.HasAll({"nobody", "6"}), (std::vector{false, true}));
+  EXPECT_EQ(*ledger.HasAll({"~", ids[0]}), (std::vector{false, true}));
+  faulty_.SetFaults([](FaultyMeta::Call) { return Fault::kUnreachable; });
+  EXPECT_FAILS(ledger.HasAll(ids), kUnavailable, kIo);
 }
 
 // Proves: S2, S3

@@ -260,8 +260,8 @@ StatusOr<MetaCondition> Membership::Fence(const SourceKey& partition) {
   return MetaCondition{.key = AssignmentKey(partition), .revision = owned_.at(partition).token};
 }
 
-StatusOr<std::vector<Instance>> Membership::Instances() {
-  ASSIGN_OR_RETURN(const MetaList list, meta_.List(MetaPrefix(kInstances, {}), {}));
+StatusOr<std::vector<Instance>> ReadInstances(MetaStore& meta) {
+  ASSIGN_OR_RETURN(const MetaList list, meta.List(MetaPrefix(kInstances, {}), {}));
   std::vector<Instance> instances;
   for (const MetaEntry& entry : list.entries) {
     const auto id = ParseMetaKey(kInstances, 1, entry.key);
@@ -272,9 +272,9 @@ StatusOr<std::vector<Instance>> Membership::Instances() {
   return instances;
 }
 
-StatusOr<std::vector<Assignment>> Membership::Assignments() {
-  ASSIGN_OR_RETURN(const MetaList list, meta_.List(MetaPrefix(kAssignments, {}), {}));
-  ASSIGN_OR_RETURN(const std::vector<Instance> instances, Instances());
+StatusOr<std::vector<Assignment>> ReadAssignments(MetaStore& meta) {
+  ASSIGN_OR_RETURN(const MetaList list, meta.List(MetaPrefix(kAssignments, {}), {}));
+  ASSIGN_OR_RETURN(const std::vector<Instance> instances, ReadInstances(meta));
   std::set<std::pair<std::string, uint64_t>> alive;
   for (const Instance& instance : instances) alive.emplace(instance.id, instance.joined);
   std::vector<Assignment> assignments;

@@ -47,6 +47,11 @@ struct MembershipOptions {
   bool thread = true;
 };
 
+// Those that live, by id.
+StatusOr<std::vector<Instance>> ReadInstances(MetaStore& meta);
+// Of all partitions that were ever taken, by partition.
+StatusOr<std::vector<Assignment>> ReadAssignments(MetaStore& meta);
+
 // A partition that this instance took and did not lose, surely its own or not.
 struct Ownership {
   SourceKey partition;
@@ -91,10 +96,8 @@ class Membership final : public OwnershipGuard {
   // Errors: kPermissionDenied  kStaleOwner: it is not its own
   StatusOr<MetaCondition> Fence(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Those that live, by id.
-  StatusOr<std::vector<Instance>> Instances();
-  // Of all partitions that were ever taken.
-  StatusOr<std::vector<Assignment>> Assignments();
+  StatusOr<std::vector<Instance>> Instances() { return ReadInstances(meta_); }
+  StatusOr<std::vector<Assignment>> Assignments() { return ReadAssignments(meta_); }
 
   // Keeps the lease, or joins again when it was lost.
   void Beat() ABSL_LOCKS_EXCLUDED(mu_, beat_mu_);

@@ -57,6 +57,7 @@ class CommandLine {
   CheckCommand check_;
   DemoCommand demo_;
   MetaServerCommand meta_server_;
+  ClusterCommand cluster_;
   WriterArguments writer_;
   DlqCommandLine dlq_{writer_};
   std::vector<std::string> get_words_;
@@ -316,6 +317,18 @@ void CommandLine::AddServers() {
   meta_server.add_option("--client-ca", meta_server_.client_ca,
                          "serve only clients with a certificate of these CAs (a PEM file)");
   writer_.AddOpenOptions(meta_server);
+
+  CLI::App& cluster =
+      Command("cluster", "Show the instances of a cluster and their partitions",
+              "  holdfast cluster --meta http://127.0.0.1:2379\n"
+              "  holdfast cluster --meta http://a:2379 --meta http://b:2379 --json\n",
+              [this] { return AnyCommand(cluster_); });
+  cluster
+      .add_option("--meta", cluster_.meta, "http://HOST:PORT of a member of its Meta; repeatable")
+      ->required();
+  cluster.add_option("--user", cluster_.user, "of the Meta");
+  cluster.add_option("--password", cluster_.password, "of that user");
+  cluster.add_flag("--json", cluster_.json, kJsonHelp);
 }
 
 FetchedCommand CommandLine::FetchDump() {

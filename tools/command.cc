@@ -24,6 +24,7 @@ struct Runner {
   int operator()(const CheckCommand& options) const { return RunCheck(options, console); }
   int operator()(const DemoCommand& options) const { return RunDemo(options, console); }
   int operator()(const MetaServerCommand& options) const { return RunMetaServer(options, console); }
+  int operator()(const ClusterCommand& options) const { return RunCluster(options, console); }
 };
 
 }  // namespace

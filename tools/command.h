@@ -37,6 +37,7 @@ int RunWorkload(const WorkloadCommand& options, Console& console);
 int RunCheck(const CheckCommand& options, Console& console);
 int RunDemo(const DemoCommand& options, Console& console);
 int RunMetaServer(const MetaServerCommand& options, Console& console);
+int RunCluster(const ClusterCommand& options, Console& console);
 
 // Tells `status` on the message stream and returns the exit code that goes with it: kExitFault for
 // damage, kExitUsageOrIo for everything else.

@@ -140,8 +140,14 @@ struct MetaServerCommand {
   std::string cert, key, client_ca;  // PEM files; without cert it serves plain HTTP
 };
 
+struct ClusterCommand {
+  std::vector<std::string> meta;  // http://HOST:PORT of each member of the Meta
+  std::string user, password;     // empty: none
+  bool json = false;
+};
+
 using AnyCommand = std::variant<InspectCommand, DumpCommand, VerifyCommand, GetCommand, ListCommand,
                                 RepairCommand, MaintenanceCommand, DlqCommand, WorkloadCommand,
-                                CheckCommand, DemoCommand, MetaServerCommand>;
+                                CheckCommand, DemoCommand, MetaServerCommand, ClusterCommand>;
 
 }  // namespace holdfast

@@ -130,4 +130,25 @@ std::string TaskLine(const TaskRecord& task, const ValueForm& form) {
       .Take();
 }
 
+std::string InstanceLine(const Instance& instance, const ValueForm& form) {
+  return Line(form)
+      .Name("instance", instance.id)
+      .Name("address", instance.address)
+      .Number("joined", instance.joined)
+      .Take();
+}
+
+std::string AssignmentLine(const Assignment& assignment, const ValueForm& form) {
+  return Line(form)
+      .Name("topic", assignment.partition.topic)
+      .Number("incarnation", assignment.partition.incarnation)
+      .Number("partition", assignment.partition.partition)
+      .Name("owner", assignment.instance)
+      .Number("token", assignment.token)
+      .Name("state", assignment.alive              ? "owned"
+                     : assignment.instance.empty() ? "released"
+                                                   : "abandoned")
+      .Take();
+}
+
 }  // namespace holdfast

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "holdfast/cluster.h"
 #include "holdfast/engine.h"
 #include "journal/base/json.h"
 
@@ -23,5 +24,7 @@ std::string OffsetLine(const StoredOffset& offset, const ValueForm& form);
 std::string DeliveryLine(const StoredDelivery& delivery, const ValueForm& form);
 std::string DeadLetterLine(const StoredDeadLetter& dead_letter, const ValueForm& form);
 std::string TaskLine(const TaskRecord& task, const ValueForm& form);
+std::string InstanceLine(const Instance& instance, const ValueForm& form);
+std::string AssignmentLine(const Assignment& assignment, const ValueForm& form);
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A host project with this tree as its meson subproject builds and runs the program of the README, as TAP.
+"""A host project with this tree as its meson subproject builds the programs of the README and runs the first, as TAP.
 
 embed.py ROOT
 """
@@ -14,6 +14,7 @@ import tempfile
 HOST = """project('host', 'cpp', default_options: ['cpp_std=c++20', 'warning_level=3', 'werror=true'])
 holdfast_dep = dependency('holdfast', fallback: ['holdfast', 'holdfast_dep'])
 executable('host', 'host.cc', dependencies: holdfast_dep)
+executable('instance', 'instance.cc', dependencies: holdfast_dep)
 """
 EXAMPLE_LINES_MAX = 21
 
@@ -46,7 +47,8 @@ class Report:
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    example = re.search(r"```cpp\n(.*?)```", (root / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    example, instance = re.findall(r"```cpp\n(.*?)```", readme, re.DOTALL)
     report = Report(6)
     report.check(f"the example of the README has at most {EXAMPLE_LINES_MAX} lines",
                  len(example.splitlines()) <= EXAMPLE_LINES_MAX)
@@ -56,6 +58,7 @@ def main():
         (folder / "subprojects/holdfast").symlink_to(root)
         (folder / "meson.build").write_text(HOST)
         (folder / "host.cc").write_text(example)
+        (folder / "instance.cc").write_text(instance)
         # The host's own build: nothing of the surrounding one may reach it but the compiler.
         for variable in ("MESONINTROSPECT", "MESON_BUILD_ROOT", "MESON_SOURCE_ROOT", "DESTDIR"):
             os.environ.pop(variable, None)
@@ -63,8 +66,8 @@ def main():
                  "-Dholdfast:tools=false", "-Dholdfast:bench=false", "-Dholdfast:tests=false",
                  "-Dholdfast:sim=false"]
         report.step("a host configures with the tree as its subproject", setup, folder)
-        report.step("the example compiles without a warning and links",
-                    ["ninja", "-C", "build", "host"], folder)
+        report.step("the examples compile without a warning and link",
+                    ["ninja", "-C", "build", "host", "instance"], folder)
         program = str(folder / "build/host")
         report.step("it runs", [program], folder)
         report.step("it runs again on the store that it left", [program], folder)

@@ -77,7 +77,7 @@ TEST(CliTest, UnknownWordsAndValuesFail) {
 TEST(CliTest, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   const std::string all =
       "The commands are: inspect, dump, verify, get, list, repair, checkpoint, compact, dlq, "
-      "workload, check, demo, meta-server.\n";
+      "workload, check, demo, meta-server, cluster.\n";
   const std::pair<Arguments, std::string> kSaid[] = {
       {{"frob"}, "holdfast: frob is not a command. " + all},
       {{"frob", "d", "--json"}, "holdfast: frob is not a command. " + all},
@@ -96,7 +96,7 @@ TEST(CliTest, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
 
 TEST(CliTest, HelpGoesToStdoutAndShowsExamples) {
   for (const char* command : {"inspect", "dump", "verify", "get", "list", "repair", "workload",
-                              "check", "demo", "meta-server"}) {
+                              "check", "demo", "meta-server", "cluster"}) {
     const CommandLineAnswer answer = Answered({command, "--help"});
     EXPECT_EQ(answer.exit_code, kExitOk);
     EXPECT_TRUE(answer.err.empty());

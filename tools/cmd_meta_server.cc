@@ -5,7 +5,7 @@
 #include "journal/base/check.h"
 #include "journal/base/checksum.h"
 #include "meta/gateway_server.h"
-#include "meta/http/tls.h"
+#include "meta/http/server.h"
 #include "meta/http/transport.h"
 #include "meta/mvcc_meta.h"
 #include "tools/command.h"
@@ -36,7 +36,7 @@ Status Serve(const MetaServerCommand& options, LogSink& log, Console& console) {
                          .key = {.path = options.key, .setting = "--key"},
                          .client_ca = {.path = options.client_ca, .setting = "--client-ca"}};
     // A file that cannot serve is told before anything is made.
-    RETURN_IF_ERROR(TlsContext::ForServer(*gateway_options.http.tls).status());
+    RETURN_IF_ERROR(HttpServer::CheckFiles(*gateway_options.http.tls));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    Engine::Open(OptionsForWriting(options.directory, options.writer, log)));

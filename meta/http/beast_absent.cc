@@ -8,6 +8,10 @@ StatusOr<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpClientOption
   return WrongState(Detail::kNone, "this build has no HTTP: configure it with -Dhttp=enabled");
 }
 
+Status HttpServer::CheckFiles(const TlsServerOptions&) {
+  return WrongState(Detail::kNone, "this build has no HTTP: configure it with -Dhttp=enabled");
+}
+
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions&,
                                                          std::vector<HttpRoute>) {
   return WrongState(Detail::kNone, "this build has no HTTP: configure it with -Dhttp=enabled");

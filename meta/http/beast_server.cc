@@ -144,6 +144,10 @@ class BeastServer final : public HttpServer {
 
 }  // namespace
 
+Status HttpServer::CheckFiles(const TlsServerOptions& tls) {
+  return TlsContext::ForServer(tls).status();
+}
+
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions& options,
                                                          std::vector<HttpRoute> routes) {
   if (options.head_bytes_max > kHeadBytesLimit) {

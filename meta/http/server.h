@@ -78,6 +78,9 @@ struct HttpServerStats {
 
 class HttpServer {
  public:
+  // Whether Listen would take these files. Errors: kInvalidArgument, with the setting's name
+  //         kFailedPrecondition  this build has no HTTP
+  static Status CheckFiles(const TlsServerOptions& tls);
   // Listens when it returns, and lets clients wait until Serve(). A request that fits no route is
   // answered 404, or 405 if another method does; the longest path that fits is taken. Errors:
   // kInvalidArgument     not a numeric address; a file of `tls`, with the setting's name

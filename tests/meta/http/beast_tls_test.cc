@@ -303,6 +303,8 @@ TEST_F(BeastTlsTest, AServerIsNotMadeWithFilesThatCannotServe) {
   HttpServerOptions options;
   options.tls = TlsServerOptions{};
   EXPECT_FAILS(HttpServer::Listen(options, {}), kInvalidArgument, kNone);
+  EXPECT_FAILS(HttpServer::CheckFiles(*options.tls), kInvalidArgument, kNone);
+  EXPECT_OK(HttpServer::CheckFiles(server_tls_));
   HttpClientOptions client;
   client.tls = TlsClientOptions{.ca = {.path = "/nonexistent", .setting = "a setting"}};
   EXPECT_THAT(Message(NewHttpTransport(client).status()),

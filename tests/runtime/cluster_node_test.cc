@@ -1,5 +1,8 @@
 #include "runtime/cluster_node.h"
 
+#include <atomic>
+#include <thread>
+
 #include "meta/memory_meta.h"
 #include "tests/meta/faulty_meta.h"
 #include "tests/runtime/dispatcher_world.h"
@@ -292,6 +295,47 @@ TEST_F(ClusterNodeTest, AnOutageIsToldAndEndsByItself) {
     EXPECT_EQ(one.served.size(), 2u);
     EXPECT_EQ(two.served.size(), 2u);
   }
+}
+
+// With its threads, as hosts have it.
+TEST(ClusterTest, InstancesComeAndGoByThemselves) {
+  MemoryMeta meta(RealClock(), 1);
+  struct Seat final : ClusterHost {
+    void Taken(const OwnedPartition&) override { ++served; }
+    void Left(const SourceKey&) override { --served; }
+    std::atomic<uint64_t> served = 0;
+    SeededRng rng{1};
+    std::unique_ptr<Engine> engine;
+    std::unique_ptr<Cluster> cluster;
+    std::unique_ptr<Dispatcher> dispatcher;
+  };
+  const auto sit = [&](Seat& seat, const std::string& name) {
+    seat.engine = Engine::Open({.backend = Backend::kMemory}).value();
+    seat.cluster = Cluster::OpenOn(*seat.engine, meta,
+                                   {.instance = name,
+                                    .partitions = Partitions(),
+                                    .mirror_interval = absl::Milliseconds(10),
+                                    .balance_interval = absl::Milliseconds(10)})
+                       .value();
+    seat.dispatcher =
+        Dispatcher::Make(*seat.engine, seat.rng, {},
+                         {.ledger = &seat.cluster->ledger(), .guard = &seat.cluster->guard()})
+            .value();
+    ASSERT_OK(seat.dispatcher->Recover());
+    seat.dispatcher->Start();
+    seat.cluster->Start(*seat.dispatcher, seat);
+  };
+  Seat one, two;
+  sit(one, "one");
+  sit(two, "two");
+  while (one.served != 2 || two.served != 2) std::this_thread::yield();
+  EXPECT_LE(one.cluster->Stats().owned, kPartitions);
+  EXPECT_OK(one.cluster->Leave());
+  one.dispatcher.reset();
+  while (two.served != kPartitions) std::this_thread::yield();
+  EXPECT_OK(two.cluster->Leave());
+  two.dispatcher.reset();
+  EXPECT_EQ(one.served + two.served, 0u);
 }
 
 }  // namespace

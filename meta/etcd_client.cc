@@ -4,17 +4,9 @@
 #include <utility>
 
 #include "journal/base/check.h"
+#include "meta/http/outcome.h"
 
 namespace holdfast {
-namespace {
-
-bool NeverSent(const Status& status) {
-  return absl::IsUnavailable(status) && DetailOf(status) == Detail::kNone;
-}
-bool OutcomeUnknown(const Status& status) { return DetailOf(status) == Detail::kUnknownOutcome; }
-
-}  // namespace
-
 EtcdClient::EtcdClient(HttpTransport& transport, Clock& clock, const EtcdOptions& options)
     : transport_(transport), clock_(clock), options_(options) {
   CHECK(!options_.endpoints.empty());
@@ -91,11 +83,6 @@ void EtcdClient::AvoidEndpoint() {
 void EtcdClient::Avoid(size_t index) {
   MutexLock lock(mu_);
   if (preferred_ == index) preferred_ = (index + 1) % options_.endpoints.size();
-}
-
-Status EtcdClient::AsRead(const Status& status) {
-  if (!OutcomeUnknown(status)) return status;
-  return MakeStatus(StatusCode::kUnavailable, Detail::kNone, std::string(Message(status)));
 }
 
 HttpRequest EtcdClient::RequestOf(std::string_view path, std::string body,

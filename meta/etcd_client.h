@@ -54,8 +54,6 @@ class EtcdClient {
   void AvoidEndpoint() ABSL_LOCKS_EXCLUDED(mu_);
 
   Clock& clock() { return clock_; }
-  // `status` of what can simply be read again: nothing about it is unknown.
-  static Status AsRead(const Status& status);
 
  private:
   struct Attempt {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "meta/http/outcome.h"
 #include "meta/meta_terms.h"
 
 namespace holdfast {
@@ -94,7 +95,7 @@ absl::StatusOr<MetaLease> EtcdMeta::KeepAlive(uint64_t lease, const MetaCall& ca
                    client_.Call(EtcdLeaseKeepAlive(lease), EtcdClient::Kind::kRead,
                                 clock_.Now() + call.timeout));
   const StatusOr<EtcdLease> kept = ReadEtcdKeptLease(answer);
-  if (!kept.ok()) return EtcdClient::AsRead(kept.status());
+  if (!kept.ok()) return AsRead(kept.status());
   if (kept->ttl_seconds == 0) return NotFound("lease: unknown, or it has ended");
   return MetaLease{.id = kept->id, .ttl = absl::Seconds(kept->ttl_seconds)};
 }
@@ -109,7 +110,7 @@ StatusOr<EtcdMeta::ReadAnswer> EtcdMeta::Read(const MvccRead& read, const MetaCa
                                                    clock_.Now() + call.timeout));
   ASSIGN_OR_RETURN(const EtcdHeader header, ReadEtcdHeader(answer));
   StatusOr<MvccReadResult> entries = ReadEtcdRange(answer);
-  if (!entries.ok()) return EtcdClient::AsRead(entries.status());
+  if (!entries.ok()) return AsRead(entries.status());
   return ReadAnswer{.read = *std::move(entries), .revision = header.revision};
 }
 

@@ -15,24 +15,6 @@ constexpr absl::Duration kOpenTimeout = absl::Seconds(5);
 constexpr size_t kLineBytesMax = size_t{64} << 20;
 }  // namespace
 
-class EtcdWatches::Handle final : public MetaWatch {
- public:
-  Handle(EtcdWatches& watches, uint64_t id, std::shared_ptr<MvccWatcher> watcher)
-      : watches_(watches), id_(id), watcher_(std::move(watcher)) {}
-  ~Handle() override {
-    watcher_->End();
-    watches_.Remove(id_);
-  }
-  absl::Duration Staleness() const override {
-    return watches_.client_.clock().Now() - watcher_->caught_up_at();
-  }
-
- private:
-  EtcdWatches& watches_;  // Borrowed; outlives every handle.
-  const uint64_t id_;
-  const std::shared_ptr<MvccWatcher> watcher_;  // last owner: the stream that still names it
-};
-
 EtcdWatches::~EtcdWatches() {
   std::thread ending;
   {
@@ -53,7 +35,8 @@ std::unique_ptr<MetaWatch> EtcdWatches::Watch(std::string_view prefix, uint64_t 
   watchers_.emplace(id, watcher);
   Renew();
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  return std::make_unique<Handle>(*this, id, std::move(watcher));
+  return std::make_unique<FollowerHandle>(std::move(watcher), client_.clock(),
+                                          [this, id] { Remove(id); });
 }
 
 void EtcdWatches::Remove(uint64_t id) {

@@ -30,7 +30,6 @@ class EtcdWatches {
                                    std::function<void(const MetaNotice&)> callback);
 
  private:
-  class Handle;
   using Watchers = std::map<uint64_t, std::shared_ptr<MvccWatcher>>;
 
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mu_);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "holdfast/clock.h"
@@ -57,7 +58,26 @@ class MvccWatchers {
   List watchers_ ABSL_GUARDED_BY(mu_);
 };
 
-// What the host holds.
+// What the host holds of a watch that follows another Meta.
+class FollowerHandle final : public MetaWatch {
+ public:
+  // `forget` is called when it goes, once no callback runs. `clock` is borrowed and outlives it.
+  FollowerHandle(std::shared_ptr<MvccWatcher> watcher, Clock& clock, std::function<void()> forget)
+      : watcher_(std::move(watcher)), clock_(clock), forget_(std::move(forget)) {}
+  ~FollowerHandle() override {
+    watcher_->End();
+    forget_();
+  }
+
+  absl::Duration Staleness() const override { return clock_.Now() - watcher_->caught_up_at(); }
+
+ private:
+  const std::shared_ptr<MvccWatcher> watcher_;  // last owner: whoever follows for it
+  Clock& clock_;
+  const std::function<void()> forget_;
+};
+
+// What the host holds of a watch on the Meta of this process.
 class MvccWatchHandle final : public MetaWatch {
  public:
   // `published`, the newest revision that may be shown, and `clock` are borrowed and outlive it.

@@ -3,14 +3,11 @@
 #include <utility>
 
 #include "journal/base/check.h"
+#include "meta/http/outcome.h"
 
 namespace holdfast {
 namespace {
 
-bool NeverSent(const Status& status) {
-  return absl::IsUnavailable(status) && DetailOf(status) == Detail::kNone;
-}
-bool OutcomeUnknown(const Status& status) { return DetailOf(status) == Detail::kUnknownOutcome; }
 bool WantsAnotherToken(const HttpResponse& response) {
   return response.status == 401 || response.status == 403;
 }
@@ -59,11 +56,6 @@ StatusOr<HttpResponse> NacosClient::Wait(const HttpRequest& request, absl::Durat
   if (response.ok() && WantsAnotherToken(*response)) Forget(attempt.token);
   if (!response.ok()) return AsRead(response.status());
   return response;
-}
-
-Status NacosClient::AsRead(const Status& status) {
-  if (!OutcomeUnknown(status)) return status;
-  return MakeStatus(StatusCode::kUnavailable, Detail::kNone, std::string(Message(status)));
 }
 
 StatusOr<NacosClient::Attempt> NacosClient::NextAttempt(absl::Duration deadline) {

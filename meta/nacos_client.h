@@ -47,8 +47,6 @@ class NacosClient {
 
   Clock& clock() { return clock_; }
   const NacosOptions& options() const { return options_; }
-  // `status` of what can simply be read again: nothing about it is unknown.
-  static Status AsRead(const Status& status);
 
  private:
   struct Attempt {

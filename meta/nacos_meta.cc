@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "meta/http/outcome.h"
 #include "meta/md5.h"
 #include "meta/meta_terms.h"
 #include "meta/value_envelope.h"
@@ -280,7 +281,7 @@ Status NacosMeta::ProveCas(absl::Duration deadline) {
     const Status published = Publish(kProbe, "holdfast", kNacosAbsentMd5, deadline);
     cas_proven_ = absl::IsAborted(published);
     if (cas_proven_) return absl::OkStatus();
-    if (!published.ok()) return NacosClient::AsRead(published);
+    if (!published.ok()) return AsRead(published);
   }
   return WrongState(Detail::kNone,
                     "nacos: the server does not heed casMd5, so no write can be conditional: it is "

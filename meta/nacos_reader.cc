@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "meta/http/outcome.h"
 #include "meta/md5.h"
 
 namespace holdfast {
@@ -51,7 +52,7 @@ StatusOr<NacosStanding> NacosReader::ReadOnce(std::string_view key, absl::Durati
   ASSIGN_OR_RETURN(const HttpResponse response, client_.Call(NacosGet(place, NacosDataId(key)),
                                                              NacosClient::Kind::kRead, deadline));
   const StatusOr<std::optional<NacosConfig>> config = ReadNacosConfig(place.api, response);
-  if (!config.ok()) return NacosClient::AsRead(config.status());
+  if (!config.ok()) return AsRead(config.status());
   if (!config->has_value()) return NacosStanding();
   return StandingOfContent(*(*config)->content);
 }
@@ -92,7 +93,7 @@ StatusOr<std::optional<NacosReader::Standings>> NacosReader::ReadPages(std::stri
                      client_.Call(NacosSearch(place, NacosDataId(prefix), number),
                                   NacosClient::Kind::kRead, deadline));
     const StatusOr<NacosPage> page = ReadNacosPage(place.api, response);
-    if (!page.ok()) return NacosClient::AsRead(page.status());
+    if (!page.ok()) return AsRead(page.status());
     // The pages are asked for one after another, and nothing holds them together but this.
     if (page->total != total.value_or(page->total)) return std::nullopt;
     total = page->total;

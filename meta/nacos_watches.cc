@@ -15,24 +15,6 @@ constexpr absl::Duration kPause = absl::Milliseconds(50);
 
 }  // namespace
 
-class NacosWatches::Handle final : public MetaWatch {
- public:
-  Handle(NacosWatches& watches, uint64_t id, std::shared_ptr<MvccWatcher> watcher)
-      : watches_(watches), id_(id), watcher_(std::move(watcher)) {}
-  ~Handle() override {
-    watcher_->End();
-    watches_.Remove(id_);
-  }
-  absl::Duration Staleness() const override {
-    return watches_.client_.clock().Now() - watcher_->caught_up_at();
-  }
-
- private:
-  NacosWatches& watches_;  // Borrowed; outlives every handle.
-  const uint64_t id_;
-  const std::shared_ptr<MvccWatcher> watcher_;  // last owner: the look that still names it
-};
-
 NacosWatches::~NacosWatches() {
   std::thread ending;
   {
@@ -65,7 +47,8 @@ std::unique_ptr<MetaWatch> NacosWatches::Watch(std::string_view prefix, NacosSna
   look_at_ = now;
   changed_.NotifyAll();
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  return std::make_unique<Handle>(*this, id, watched->watcher);
+  return std::make_unique<FollowerHandle>(watched->watcher, client_.clock(),
+                                          [this, id] { Remove(id); });
 }
 
 void NacosWatches::Remove(uint64_t id) {

@@ -35,7 +35,6 @@ class NacosWatches {
                                    std::function<void(const MetaNotice&)> callback);
 
  private:
-  class Handle;
   // What a watch was shown; without the values.
   struct Watched {
     std::shared_ptr<MvccWatcher> watcher;

@@ -82,7 +82,8 @@ Exchange::Exchange(ClientCore& core, const HttpEndpoint& endpoint, const HttpReq
 void Exchange::Start(absl::Duration timeout) {
   timer_.expires_after(absl::ToChronoNanoseconds(timeout));
   timer_.async_wait([self = shared_from_this()](ErrorCode error) {
-    if (!error) self->Fail("no answer in time");
+    // It may be on its way already when the answer ends the exchange.
+    if (!error && !self->done_) self->Fail("no answer in time");
   });
   wire_ = core_.TakeIdle(endpoint_);
   if (wire_ != nullptr) return Write();

@@ -79,6 +79,7 @@ TEST_F(EtcdTlsTest, AnotherEndpointTakesOver) {
   EXPECT_EQ(meta_->Get("k1", {})->value, "1");
   ASSERT_OK(meta_->Put("k2", "2", {}));
   EXPECT_EQ(log.AwaitEvents(2).size(), 2u);
+  log.Close();  // It goes before its Meta does.
   // One that is somebody else is passed over like one that is not there.
   RealEtcd stranger(TestCa("a stranger").Issue({}), ca_.path());
   Connect({stranger.endpoint(), etcd_.endpoint()});

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "holdfast/clock.h"
 #include "meta/http/transport.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/status_matchers.h"
@@ -164,6 +165,32 @@ TEST_F(BeastClientTest, AServerThatSaysNothingIsUnknownAtTheDeadline) {
     EXPECT_TRUE(client.at_end());
   });
   EXPECT_TRUE(HasUnknownOutcome(Post("body", kShort).status()));
+}
+
+// Whichever is first decides, and what is second finds nothing left to do.
+TEST_F(BeastClientTest, AnAnswerThatComesWithTheDeadlineIsOneOfBoth) {
+  constexpr absl::Duration kMoment = absl::Milliseconds(1);
+  server_ = std::thread([&] {
+    for (bool last = false; !last;) {
+      RawSocket client = listener_.Accept();
+      while (!last) {
+        const std::string request = client.ReadUntil("body");
+        if (client.at_end()) break;
+        last = request.find("last body") != std::string::npos;
+        const absl::Duration answer_at = RealClock().Now() + kMoment;
+        while (RealClock().Now() < answer_at) {
+        }
+        client.Send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+      }
+    }
+  });
+  for (int i = 0; i < 1'000; ++i) {
+    const StatusOr<HttpResponse> response = Post("body", kMoment + absl::Microseconds(i % 300));
+    if (!response.ok()) {
+      EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
+    }
+  }
+  EXPECT_OK(Post("last body").status());
 }
 
 TEST_F(BeastClientTest, ARefusalBeforeTheBodyWasReadIsHeard) {

@@ -10,6 +10,7 @@
 
 #include "meta/etcd_meta.h"
 #include "tests/kill/tool_process.h"
+#include "tests/support/raw_socket.h"
 #include "tests/support/server_process.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -59,7 +60,7 @@ class MetaServer {
 
  private:
   TempDir directory_;
-  HttpEndpoint endpoint_{.host = "127.0.0.1", .port = 0};
+  HttpEndpoint endpoint_{.host = "127.0.0.1", .port = FreePort()};
   std::unique_ptr<HttpTransport> transport_;
   std::unique_ptr<ServerProcess> process_;
   std::unique_ptr<EtcdMeta> store_;

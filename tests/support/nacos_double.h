@@ -42,7 +42,7 @@ class NacosDouble {
  private:
   const std::vector<std::string> more_;
   TempDir directory_;
-  const uint16_t port_ = RawListener().port();
+  const uint16_t port_ = FreePort();
   std::unique_ptr<ServerProcess> process_;
 };
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "journal/base/check.h"
+#include "journal/base/seeded_rng.h"
 
 namespace holdfast {
 
@@ -120,6 +121,21 @@ class RawSocket {
   std::string read_;
   bool at_end_ = false, reset_ = false;
 };
+
+// A port of the loopback for a server that is started there, and perhaps started again. It lies
+// below those that the kernel gives to outgoing connections, so none of them takes it meanwhile,
+// not even one that a client wants to this very server.
+inline uint16_t FreePort(uint16_t other_than = 0) {
+  for (;;) {
+    const auto port = static_cast<uint16_t>(10'000 + EntropySeed() % 20'000);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    const sockaddr_in address = LoopbackAddress(port);
+    const bool is_free = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    if (is_free && port != other_than) return port;
+  }
+}
 
 // Listens on a free port of the loopback.
 class RawListener {

@@ -49,12 +49,11 @@ class RealEtcd {
 
  private:
   RealEtcd(std::vector<std::string> more, bool tls) : more_(std::move(more)), tls_(tls) { Start(); }
-  static uint16_t FreePort() { return RawListener().port(); }
 
   const std::vector<std::string> more_;
   const bool tls_;
   TempDir directory_;
-  const uint16_t port_ = FreePort(), peer_port_ = FreePort();
+  const uint16_t port_ = FreePort(), peer_port_ = FreePort(port_);
   std::unique_ptr<ServerProcess> process_;
 };
 

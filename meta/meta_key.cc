@@ -3,50 +3,15 @@
 #include <charconv>
 #include <optional>
 
+#include "journal/base/escape.h"
+
 namespace holdfast {
 namespace {
 
 constexpr std::string_view kRoot = "/em/";
-constexpr std::string_view kDigits = "0123456789ABCDEF";
-
-bool IsPlain(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
-void AppendPart(std::string_view part, std::string& key) {
-  for (const char byte : part) {
-    if (IsPlain(byte)) {
-      key += byte;
-      continue;
-    }
-    const auto value = static_cast<unsigned char>(byte);
-    key += '%';
-    key += kDigits[value >> 4];
-    key += kDigits[value & 15];
-  }
-}
+constexpr char kMark = '%';
 
 // One spelling only: two keys must not mean the same.
-std::optional<std::string> ParsePart(std::string_view part) {
-  std::string bytes;
-  for (size_t at = 0; at < part.size(); ++at) {
-    if (IsPlain(part[at])) {
-      bytes += part[at];
-      continue;
-    }
-    if (part[at] != '%' || part.size() - at < 3) return std::nullopt;
-    const size_t high = kDigits.find(part[at + 1]), low = kDigits.find(part[at + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    const char byte = static_cast<char>(high << 4 | low);
-    if (IsPlain(byte)) return std::nullopt;
-    bytes += byte;
-    at += 2;
-  }
-  return bytes;
-}
-
-// One spelling only, here too.
 std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -66,7 +31,7 @@ std::string MetaKey(std::string_view kind, std::initializer_list<std::string_vie
   key += kind;
   for (const std::string_view part : parts) {
     key += '/';
-    AppendPart(part, key);
+    key += Escape(part, kMark, kUnreserved);
   }
   return key;
 }
@@ -84,7 +49,7 @@ StatusOr<std::vector<std::string>> ParseMetaKey(std::string_view kind, size_t co
   for (bool more = well_formed; more && well_formed;) {
     const size_t slash = rest.find('/');
     more = slash != std::string_view::npos;
-    std::optional<std::string> part = ParsePart(rest.substr(0, slash));
+    std::optional<std::string> part = Unescape(rest.substr(0, slash), kMark, kUnreserved);
     well_formed = part.has_value();
     if (well_formed) parts.push_back(*std::move(part));
     if (more) rest = rest.substr(slash + 1);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "journal/base/check.h"
+#include "journal/base/duration_range.h"
 #include "journal/base/seeded_rng.h"
 #include "meta/meta_key.h"
 #include "meta/meta_text.h"
@@ -13,16 +14,6 @@ namespace {
 
 constexpr std::string_view kHeld = "held";
 constexpr absl::Duration kJoinAgain = absl::Milliseconds(200);
-
-struct Range {
-  absl::Duration min, max;
-};
-
-Status CheckRange(std::string_view option, absl::Duration value, Range range) {
-  if (value >= range.min && value <= range.max) return absl::OkStatus();
-  return Invalid("{}: {} is out of range, {} .. {}", option, absl::FormatDuration(value),
-                 absl::FormatDuration(range.min), absl::FormatDuration(range.max));
-}
 
 std::string NameOf(const SourceKey& partition) {
   return fmt::format("{}/{}/{}", partition.topic, partition.incarnation, partition.partition);

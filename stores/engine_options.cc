@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "journal/base/duration_range.h"
 #include "journal/format/compression.h"
 #include "journal/format/segment_header.h"
 
@@ -17,12 +18,6 @@ constexpr uint64_t kRestateRoom = 64;
 constexpr uint64_t kAnswersMax = 10'000'000;
 constexpr absl::Duration kLockWaitMax = absl::Hours(1);
 
-Status CheckDuration(std::string_view option, absl::Duration value, absl::Duration max) {
-  if (value >= absl::ZeroDuration() && value <= max) return absl::OkStatus();
-  return Invalid("{}: {} is out of range, 0 .. {}", option, absl::FormatDuration(value),
-                 absl::FormatDuration(max));
-}
-
 }  // namespace
 
 Status CheckEngineOptions(const EngineOptions& options) {
@@ -31,8 +26,9 @@ Status CheckEngineOptions(const EngineOptions& options) {
   } else if (options.directory.empty()) {
     return Invalid("directory: it is empty; the journal backend needs one");
   }
-  RETURN_IF_ERROR(CheckDuration("commit_interval", options.commit_interval, kCommitIntervalMax));
-  RETURN_IF_ERROR(CheckDuration("lock_wait", options.lock_wait, kLockWaitMax));
+  RETURN_IF_ERROR(CheckRange("commit_interval", options.commit_interval,
+                             {absl::ZeroDuration(), kCommitIntervalMax}));
+  RETURN_IF_ERROR(CheckRange("lock_wait", options.lock_wait, {absl::ZeroDuration(), kLockWaitMax}));
   if (options.segment_bytes < kSegmentBytesMin || options.segment_bytes > kSegmentBytesMax ||
       !IsAligned(options.segment_bytes, kBlockBytes)) {
     return Invalid("segment_bytes: {} is not a multiple of {} in {} .. {}", options.segment_bytes,

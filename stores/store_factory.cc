@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "journal/base/duration_range.h"
 #include "journal/base/seeded_rng.h"
 #include "journal/base/status.h"
 #include "meta/etcd_meta.h"
@@ -16,16 +17,6 @@
 
 namespace holdfast {
 namespace {
-
-struct Range {
-  absl::Duration min, max;
-};
-
-Status CheckRange(std::string_view setting, absl::Duration value, Range range) {
-  if (value >= range.min && value <= range.max) return absl::OkStatus();
-  return Invalid("{}: {} is out of range, {} .. {}", setting, absl::FormatDuration(value),
-                 absl::FormatDuration(range.min), absl::FormatDuration(range.max));
-}
 
 Status CheckLimits(const SharedStoreOptions& options) {
   constexpr absl::Duration kDay = absl::Hours(24);
@@ -58,6 +49,14 @@ TlsClientOptions TlsOf(const SharedStoreOptions& options) {
           .key = {.path = options.meta_key_file, .setting = "shared.meta_key_file"}};
 }
 
+Status CheckNoTls(const SharedStoreOptions& options, std::string_view why) {
+  const TlsClientOptions files = TlsOf(options);
+  for (const TlsFile* const file : {&files.ca, &files.cert, &files.key}) {
+    if (!file->path.empty()) return Invalid("{}: set, but {}", file->setting, why);
+  }
+  return absl::OkStatus();
+}
+
 // Whether the endpoints are of one kind, and the files go with it.
 Status CheckTls(const SharedStoreOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<HttpEndpoint> endpoints, EndpointsOf(options));
@@ -65,12 +64,7 @@ Status CheckTls(const SharedStoreOptions& options) {
   if (!std::ranges::all_of(endpoints, [&](const auto& one) { return one.tls == tls; })) {
     return Invalid("shared.meta_endpoints: http and https; all are to be of one kind");
   }
-  const TlsClientOptions files = TlsOf(options);
-  for (const TlsFile* const file : {&files.ca, &files.cert, &files.key}) {
-    if (tls || file->path.empty()) continue;
-    return Invalid("{}: set, but shared.meta_endpoints are not https", file->setting);
-  }
-  return absl::OkStatus();
+  return tls ? absl::OkStatus() : CheckNoTls(options, "shared.meta_endpoints are not https");
 }
 
 NacosPlace PlaceOf(const NacosStoreOptions& options) {
@@ -85,17 +79,11 @@ bool IsRemote(SharedBackend backend) {
 }
 
 Status CheckBackend(const SharedStoreOptions& options) {
-  const bool remote = IsRemote(options.backend);
-  if (!options.meta_user.empty() && !remote) {
-    return Invalid("shared.meta_user: set, but shared.backend is not a remote Meta");
-  }
-  const TlsClientOptions files = TlsOf(options);
-  for (const TlsFile* const file : {&files.ca, &files.cert, &files.key}) {
-    if (remote || file->path.empty()) continue;
-    return Invalid("{}: set, but shared.backend is not a remote Meta", file->setting);
-  }
-  if (!options.meta_endpoints.empty() && !remote) {
-    return Invalid("shared.meta_endpoints: set, but shared.backend is not a remote Meta");
+  if (!IsRemote(options.backend)) {
+    constexpr std::string_view kWhy = "shared.backend is not a remote Meta";
+    if (!options.meta_user.empty()) return Invalid("shared.meta_user: set, but {}", kWhy);
+    RETURN_IF_ERROR(CheckNoTls(options, kWhy));
+    if (!options.meta_endpoints.empty()) return Invalid("shared.meta_endpoints: set, but {}", kWhy);
   }
   if (options.nacos != NacosStoreOptions() && options.backend != SharedBackend::kNacosMeta) {
     return Invalid("shared.nacos: set, but shared.backend is not Nacos");

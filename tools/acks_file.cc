@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "journal/base/checksum.h"
+#include "journal/base/escape.h"
 #include "journal/base/seeded_rng.h"
 #include "journal/format/records_text.h"
 
@@ -31,22 +32,9 @@ constexpr std::array<Verb, 4> kVerbs = {
     Verb{AckKind::kTry, "try", 2}, Verb{AckKind::kPut, "put", 2}, Verb{AckKind::kAck, "ack", 6},
     Verb{AckKind::kDead, "dead", 2}};
 
-bool IsPlain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
 std::string EscapeName(std::string_view name) {
   if (name.empty()) return "%";
-  std::string escaped;
-  for (const char c : name) {
-    if (IsPlain(c)) {
-      escaped += c;
-    } else {
-      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
+  return Escape(name, '%', kUnreserved);
 }
 
 std::optional<std::string> UnescapeName(std::string_view escaped) {
@@ -54,7 +42,7 @@ std::optional<std::string> UnescapeName(std::string_view escaped) {
   std::string name;
   for (size_t i = 0; i < escaped.size(); ++i) {
     if (escaped[i] != '%') {
-      if (!IsPlain(escaped[i])) return std::nullopt;
+      if (!kUnreserved.Has(escaped[i])) return std::nullopt;
       name += escaped[i];
       continue;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "journal/base/escape.h"
 #include "journal/base/json.h"
 
 namespace holdfast {
@@ -10,24 +11,6 @@ namespace {
 
 constexpr Json::Limits kJsonLimits{.bytes_max = size_t{64} << 20, .depth_max = 16};
 constexpr char kWordEnd = '\x02', kLineEnd = '\x01';  // of what is listened to
-
-std::string Escaped(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (const char byte : text) {
-    if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-        (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_') {
-      escaped += byte;
-      continue;
-    }
-    const auto value = static_cast<unsigned char>(byte);
-    escaped += '%';
-    escaped += kDigits[value >> 4];
-    escaped += kDigits[value & 15];
-  }
-  return escaped;
-}
 
 std::optional<std::string> Unescaped(std::string_view text) {
   const auto digit = [](char c) {
@@ -57,7 +40,7 @@ class Fields {
     if (!text_.empty()) text_ += '&';
     text_ += name;
     text_ += '=';
-    text_ += Escaped(value);
+    text_ += Escape(value, '%', {"-._"});  // what every decoder of forms takes as it is
     return *this;
   }
   std::string Take() { return std::move(text_); }

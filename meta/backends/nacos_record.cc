@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "journal/base/escape.h"
 #include "journal/base/json.h"
 #include "meta/value_envelope.h"
 
@@ -13,7 +14,8 @@ constexpr std::string_view kHead = "holdfast ";
 constexpr std::string_view kVersion = "1 ";
 constexpr std::string_view kPut = "put", kGone = "gone";
 constexpr std::string_view kNamePrefix = "k";  // apart from whatever else is in the group
-constexpr std::string_view kDigits = "0123456789ABCDEF";
+constexpr char kNameMark = '-';
+constexpr PlainBytes kNamePlain{"./"};  // a slash is written as a colon
 
 // Base64 as in URLs: a form writes '+', '/' and '=' as three bytes each.
 std::string ToUrlBase64(std::string_view bytes) {
@@ -53,11 +55,6 @@ class Words {
  private:
   std::string_view rest_;
 };
-
-bool IsPlain(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9') || byte == '.';
-}
 
 }  // namespace
 
@@ -99,44 +96,18 @@ StatusOr<NacosRecord> DecodeNacosRecord(std::string_view content) {
 }
 
 std::string NacosDataId(std::string_view key) {
-  std::string data_id(kNamePrefix);
-  for (const char byte : key) {
-    if (IsPlain(byte)) {
-      data_id += byte;
-    } else if (byte == '/') {
-      data_id += ':';
-    } else {
-      const auto value = static_cast<unsigned char>(byte);
-      data_id += '-';
-      data_id += kDigits[value >> 4];
-      data_id += kDigits[value & 15];
-    }
-  }
-  return data_id;
+  std::string data_id = Escape(key, kNameMark, kNamePlain);
+  std::ranges::replace(data_id, '/', ':');
+  return std::string(kNamePrefix) + data_id;
 }
 
 std::optional<std::string> KeyOfNacosDataId(std::string_view data_id) {
-  if (!data_id.starts_with(kNamePrefix)) return std::nullopt;
-  data_id.remove_prefix(kNamePrefix.size());
-  std::string key;
-  for (size_t at = 0; at < data_id.size(); ++at) {
-    if (IsPlain(data_id[at])) {
-      key += data_id[at];
-      continue;
-    }
-    if (data_id[at] == ':') {
-      key += '/';
-      continue;
-    }
-    if (data_id[at] != '-' || data_id.size() - at < 3) return std::nullopt;
-    const size_t high = kDigits.find(data_id[at + 1]), low = kDigits.find(data_id[at + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    const char byte = static_cast<char>(high << 4 | low);
-    if (IsPlain(byte) || byte == '/') return std::nullopt;  // One spelling only.
-    key += byte;
-    at += 2;
+  if (!data_id.starts_with(kNamePrefix) || data_id.find('/') != std::string_view::npos) {
+    return std::nullopt;
   }
-  return key;
+  std::string escaped(data_id.substr(kNamePrefix.size()));
+  std::ranges::replace(escaped, ':', '/');
+  return Unescape(escaped, kNameMark, kNamePlain);
 }
 
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #include "meta/http/outcome.h"
 
 namespace holdfast {
+
 EtcdClient::EtcdClient(HttpTransport& transport, Clock& clock, const EtcdOptions& options)
     : transport_(transport), clock_(clock), options_(options) {
   CHECK(!options_.endpoints.empty());

@@ -72,14 +72,6 @@ Status CheckTransaction(const MetaTransaction& transaction, const MetaWrite& wri
   return absl::OkStatus();
 }
 
-MetaTransaction OnePut(std::string_view key, std::string_view value, const MetaWrite& write) {
-  return {.conditions = {},
-          .changes = {{.kind = MetaChange::Kind::kPut,
-                       .key = std::string(key),
-                       .value = std::string(value),
-                       .lease = write.lease}}};
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NacosMeta>> NacosMeta::Create(HttpTransport& transport, Clock& clock,
@@ -131,25 +123,6 @@ absl::StatusOr<MetaList> NacosMeta::List(std::string_view prefix, const MetaPage
     list.entries.push_back(ToMetaEntry(at->first, at->second));
   }
   return list;
-}
-
-absl::StatusOr<uint64_t> NacosMeta::Put(std::string_view key, std::string_view value,
-                                        const MetaWrite& write) {
-  return Transact(OnePut(key, value, write), write);
-}
-
-absl::StatusOr<uint64_t> NacosMeta::PutIfAbsent(std::string_view key, std::string_view value,
-                                                const MetaWrite& write) {
-  MetaTransaction put = OnePut(key, value, write);
-  put.conditions = {{.key = std::string(key), .must = MetaCondition::Must::kBeAbsent}};
-  return Transact(put, write);
-}
-
-absl::StatusOr<uint64_t> NacosMeta::CompareAndSet(std::string_view key, uint64_t revision,
-                                                  std::string_view value, const MetaWrite& write) {
-  MetaTransaction put = OnePut(key, value, write);
-  put.conditions = {{.key = std::string(key), .revision = revision}};
-  return Transact(put, write);
 }
 
 absl::StatusOr<uint64_t> NacosMeta::Delete(std::string_view key, const MetaCall& call) {

@@ -36,6 +36,7 @@
 #include "meta/nacos_revisions.h"
 #include "meta/nacos_snapshots.h"
 #include "meta/nacos_watches.h"
+#include "meta/transacted_meta.h"
 
 namespace holdfast {
 
@@ -47,7 +48,7 @@ inline constexpr size_t kNacosWriteBytesMax = 1'500'000;
 // UNKNOWN. It is never sent twice.
 // Threads: any. Watches are called back on one thread of its own; a callback that blocks holds up
 //          the others.
-class NacosMeta final : public MetaStore {
+class NacosMeta final : public TransactedMeta {
  public:
   // Borrows `transport` and `clock`, which outlive it. `nonce`: differs from that of every other
   // process and boot that writes to this Nacos.
@@ -69,12 +70,6 @@ class NacosMeta final : public MetaStore {
 
   absl::StatusOr<MetaEntry> Get(std::string_view key, const MetaCall& call) override;
   absl::StatusOr<MetaList> List(std::string_view prefix, const MetaPage& page) override;
-  absl::StatusOr<uint64_t> Put(std::string_view key, std::string_view value,
-                               const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> PutIfAbsent(std::string_view key, std::string_view value,
-                                       const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> CompareAndSet(std::string_view key, uint64_t revision,
-                                         std::string_view value, const MetaWrite& write) override;
   absl::StatusOr<uint64_t> Delete(std::string_view key, const MetaCall& call) override;
   absl::StatusOr<uint64_t> DeleteAt(std::string_view key, uint64_t revision,
                                     const MetaCall& call) override;

@@ -5,16 +5,6 @@
 #include "meta/meta_terms.h"
 
 namespace holdfast {
-namespace {
-
-MetaChange PutOf(std::string_view key, std::string_view value, const MetaWrite& write) {
-  return {.kind = MetaChange::Kind::kPut,
-          .key = std::string(key),
-          .value = std::string(value),
-          .lease = write.lease};
-}
-
-}  // namespace
 
 absl::StatusOr<MetaEntry> TxnMeta::Get(std::string_view key, const MetaCall& call) {
   RETURN_IF_ERROR(CheckMetaKey(key));
@@ -34,28 +24,6 @@ absl::StatusOr<MetaList> TxnMeta::List(std::string_view prefix, const MetaPage& 
   list.entries.reserve(answer.read.entries.size());
   for (const MvccEntryPtr& entry : answer.read.entries) list.entries.push_back(ToMetaEntry(*entry));
   return list;
-}
-
-absl::StatusOr<uint64_t> TxnMeta::Put(std::string_view key, std::string_view value,
-                                      const MetaWrite& write) {
-  return Transact({.conditions = {}, .changes = {PutOf(key, value, write)}}, write);
-}
-
-absl::StatusOr<uint64_t> TxnMeta::PutIfAbsent(std::string_view key, std::string_view value,
-                                              const MetaWrite& write) {
-  return Transact(
-      {.conditions = {{.key = std::string(key), .must = MetaCondition::Must::kBeAbsent}},
-       .changes = {PutOf(key, value, write)}},
-      write);
-}
-
-absl::StatusOr<uint64_t> TxnMeta::CompareAndSet(std::string_view key, uint64_t revision,
-                                                std::string_view value, const MetaWrite& write) {
-  return Transact({.conditions = {{.key = std::string(key),
-                                   .must = MetaCondition::Must::kStandAt,
-                                   .revision = revision}},
-                   .changes = {PutOf(key, value, write)}},
-                  write);
 }
 
 absl::StatusOr<uint64_t> TxnMeta::Delete(std::string_view key, const MetaCall& call) {

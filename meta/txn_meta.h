@@ -5,23 +5,17 @@
 #include <cstdint>
 #include <string_view>
 
-#include "holdfast/meta_store.h"
 #include "journal/base/status.h"
 #include "meta/mvcc_types.h"
+#include "meta/transacted_meta.h"
 
 namespace holdfast {
 
 // Threads: any.
-class TxnMeta : public MetaStore {
+class TxnMeta : public TransactedMeta {
  public:
   absl::StatusOr<MetaEntry> Get(std::string_view key, const MetaCall& call) override;
   absl::StatusOr<MetaList> List(std::string_view prefix, const MetaPage& page) override;
-  absl::StatusOr<uint64_t> Put(std::string_view key, std::string_view value,
-                               const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> PutIfAbsent(std::string_view key, std::string_view value,
-                                       const MetaWrite& write) override;
-  absl::StatusOr<uint64_t> CompareAndSet(std::string_view key, uint64_t revision,
-                                         std::string_view value, const MetaWrite& write) override;
   absl::StatusOr<uint64_t> Delete(std::string_view key, const MetaCall& call) override;
   absl::StatusOr<uint64_t> DeleteAt(std::string_view key, uint64_t revision,
                                     const MetaCall& call) override;

@@ -272,22 +272,22 @@ StatusOr<std::vector<Instance>> ReadInstances(MetaStore& meta) {
   return instances;
 }
 
-StatusOr<std::vector<Assignment>> ReadAssignments(MetaStore& meta) {
+StatusOr<Roster> ReadRoster(MetaStore& meta) {
   ASSIGN_OR_RETURN(const MetaList list, meta.List(MetaPrefix(kAssignments, {}), {}));
-  ASSIGN_OR_RETURN(const std::vector<Instance> instances, ReadInstances(meta));
+  Roster roster;
+  ASSIGN_OR_RETURN(roster.instances, ReadInstances(meta));
   std::set<std::pair<std::string, uint64_t>> alive;
-  for (const Instance& instance : instances) alive.emplace(instance.id, instance.joined);
-  std::vector<Assignment> assignments;
+  for (const Instance& instance : roster.instances) alive.emplace(instance.id, instance.joined);
   for (const MetaEntry& entry : list.entries) {
     const StatusOr<SourceKey> partition = ParseSourceKey(kAssignments, entry.key);
     if (!partition.ok()) continue;
     ASSIGN_OR_RETURN(const Owner owner, OwnerIn(entry));
-    assignments.push_back({.partition = *partition,
-                           .instance = owner.instance,
-                           .token = entry.revision,
-                           .alive = alive.contains({owner.instance, owner.joined})});
+    roster.assignments.push_back({.partition = *partition,
+                                  .instance = owner.instance,
+                                  .token = entry.revision,
+                                  .alive = alive.contains({owner.instance, owner.joined})});
   }
-  return assignments;
+  return roster;
 }
 
 }  // namespace holdfast

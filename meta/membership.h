@@ -49,8 +49,13 @@ struct MembershipOptions {
 
 // Those that live, by id.
 StatusOr<std::vector<Instance>> ReadInstances(MetaStore& meta);
-// Of all partitions that were ever taken, by partition.
-StatusOr<std::vector<Assignment>> ReadAssignments(MetaStore& meta);
+
+struct Roster {
+  std::vector<Instance> instances;      // those that live, by id
+  std::vector<Assignment> assignments;  // of all partitions that were ever taken, by partition
+};
+// By one list of each.
+StatusOr<Roster> ReadRoster(MetaStore& meta);
 
 // A partition that this instance took and did not lose, surely its own or not.
 struct Ownership {
@@ -97,7 +102,7 @@ class Membership final : public OwnershipGuard {
   StatusOr<MetaCondition> Fence(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
 
   StatusOr<std::vector<Instance>> Instances() { return ReadInstances(meta_); }
-  StatusOr<std::vector<Assignment>> Assignments() { return ReadAssignments(meta_); }
+  StatusOr<Roster> ReadRoster() { return holdfast::ReadRoster(meta_); }
 
   // Keeps the lease, or joins again when it was lost.
   void Beat() ABSL_LOCKS_EXCLUDED(mu_, beat_mu_);

@@ -148,12 +148,11 @@ void ClusterNode::Turn() {
 
 StatusOr<ClusterNode::Picture> ClusterNode::Look() {
   Picture picture;
-  ASSIGN_OR_RETURN(std::vector<Assignment> assignments, membership_->Assignments());
-  for (Assignment& assignment : assignments) {
+  ASSIGN_OR_RETURN(Roster roster, membership_->ReadRoster());
+  for (Assignment& assignment : roster.assignments) {
     picture.assignments[assignment.partition] = std::move(assignment);
   }
-  ASSIGN_OR_RETURN(const std::vector<Instance> instances, membership_->Instances());
-  for (const Instance& instance : instances) picture.instances.push_back(instance.id);
+  for (const Instance& instance : roster.instances) picture.instances.push_back(instance.id);
   return picture;
 }
 
@@ -279,6 +278,11 @@ void ClusterNode::Note(std::string_view what, const SourceKey& partition, const 
 }
 
 // --- The end, and what people see ---
+
+StatusOr<std::vector<Assignment>> ClusterNode::Assignments() {
+  ASSIGN_OR_RETURN(Roster roster, membership_->ReadRoster());
+  return std::move(roster.assignments);
+}
 
 Status ClusterNode::Leave() {
   {

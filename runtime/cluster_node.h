@@ -41,7 +41,7 @@ class ClusterNode final : public Cluster, private OwnershipGuard {
   std::vector<OwnedPartition> Owned() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Duration LeaseLeft() override { return membership_->LeaseLeft(); }
   StatusOr<std::vector<Instance>> Instances() override { return membership_->Instances(); }
-  StatusOr<std::vector<Assignment>> Assignments() override { return membership_->Assignments(); }
+  StatusOr<std::vector<Assignment>> Assignments() override;
   ClusterStats Stats() override ABSL_LOCKS_EXCLUDED(mu_);
 
   void Beat() { membership_->Beat(); }

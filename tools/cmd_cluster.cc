@@ -20,10 +20,9 @@ Status Show(const ClusterCommand& options, Console& console) {
                                      .meta_password = options.password},
                                     console.clock));
   const ValueForm form{.json = options.json};
-  ASSIGN_OR_RETURN(const std::vector<Assignment> assignments, ReadAssignments(*shared.meta));
-  ASSIGN_OR_RETURN(const std::vector<Instance> instances, ReadInstances(*shared.meta));
-  for (const Instance& instance : instances) console.out << InstanceLine(instance, form);
-  for (const Assignment& each : assignments) console.out << AssignmentLine(each, form);
+  ASSIGN_OR_RETURN(const Roster roster, ReadRoster(*shared.meta));
+  for (const Instance& instance : roster.instances) console.out << InstanceLine(instance, form);
+  for (const Assignment& each : roster.assignments) console.out << AssignmentLine(each, form);
   return absl::OkStatus();
 }
 

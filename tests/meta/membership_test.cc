@@ -88,7 +88,8 @@ TEST_F(MembershipTest, APartitionHasOneOwnerAndTokensRise) {
   EXPECT_FALSE(one->Owns(kPartition));
   ASSERT_OK_AND_ASSIGN(const uint64_t second, two->Acquire(kPartition));
   EXPECT_GT(second, first);
-  ASSERT_OK_AND_ASSIGN(const auto assignments, one->Assignments());
+  ASSERT_OK_AND_ASSIGN(const Roster roster, one->ReadRoster());
+  const std::vector<Assignment>& assignments = roster.assignments;
   ASSERT_EQ(assignments.size(), 2u);
   for (const Assignment& assignment : assignments) {
     EXPECT_EQ(assignment.instance, "two");
@@ -174,7 +175,7 @@ TEST_F(MembershipTest, AnInstanceThatComesBackOwnsNothing) {
   one.reset();
   const auto again = Join("one");
   EXPECT_FALSE(again->Owns(kPartition));
-  EXPECT_FALSE(again->Assignments()->front().alive);
+  EXPECT_FALSE(again->ReadRoster()->assignments.front().alive);
   const auto two = Join("two");
   ASSERT_OK(two->Acquire(kPartition));
   EXPECT_FAILS(again->Acquire(kPartition), kAborted, kConflict);

@@ -85,8 +85,7 @@ HashIndex::Found HashIndex::FindOrInsert(std::string_view key, uint64_t hash) {
       if (++place == capacity) place = 0;
     }
   }
-  const bool full =
-      uint64_t{partition.used} * 16 >= uint64_t{partition.capacity} * kFullOf16;
+  const bool full = uint64_t{partition.used} * 16 >= uint64_t{partition.capacity} * kFullOf16;
   if (full) Grow(partition);
   const Slot slot = TakeSlot();
   At(slot) = PackedSlot{.key = keys_.Add(key)};
@@ -127,6 +126,7 @@ void HashIndex::Clear() {
   for (Partition& partition : partitions_) partition = Partition();
   chunks_.clear();
   chunks_.shrink_to_fit();
+  wide_ = {};
   keys_ = KeyArena();
   live_ = std::vector<uint64_t>();
   size_ = 0;
@@ -168,6 +168,7 @@ void HashIndex::Erase(Slot slot) {
   --size_;
 
   PackedSlot& packed = At(slot);
+  if (packed.state_ahead == kElsewhere) wide_.erase(slot);
   keys_.Remove(packed.key);
   packed.key = free_;
   free_ = slot;
@@ -181,21 +182,34 @@ void HashIndex::Erase(Slot slot) {
 IndexState HashIndex::Get(Slot slot) const {
   DCHECK(IsLive(slot));
   const PackedSlot& packed = At(slot);
-  return {.ref = UnpackRef(packed.segment, packed.place),
-          .record_bytes = UnpackBytes(packed.place >> (kOffsetBits + kLengthBits)),
-          .payload_lsn = Lsn(packed.payload_lsn),
-          .state_lsn = Lsn(packed.state_lsn),
-          .epoch = packed.epoch,
-          .due_ns = packed.due_ns,
-          .attempt = packed.attempt};
+  IndexState state{.ref = UnpackRef(packed.segment, packed.place),
+                   .record_bytes = UnpackBytes(packed.place >> (kOffsetBits + kLengthBits)),
+                   .payload_lsn = Lsn(packed.payload_lsn),
+                   .state_lsn = Lsn(packed.payload_lsn + packed.state_ahead),
+                   .epoch = packed.epoch,
+                   .due_ns = packed.due_ns,
+                   .attempt = packed.attempt};
+  if (packed.state_ahead == kElsewhere) {
+    const Wide& wide = wide_.find(slot)->second;
+    state.state_lsn = wide.state_lsn;
+    state.epoch = wide.epoch;
+  }
+  return state;
 }
 
 void HashIndex::Set(Slot slot, const IndexState& state) {
   DCHECK(IsLive(slot));
   PackedSlot& packed = At(slot);
+  const uint64_t ahead = state.state_lsn.value() - state.payload_lsn.value();
+  const bool wide = ahead >= kElsewhere || state.epoch > UINT32_MAX;
+  if (wide) {
+    wide_.insert_or_assign(slot, Wide{.state_lsn = state.state_lsn, .epoch = state.epoch});
+  } else if (packed.state_ahead == kElsewhere) {
+    wide_.erase(slot);
+  }
   packed.payload_lsn = state.payload_lsn.value();
-  packed.state_lsn = state.state_lsn.value();
-  packed.epoch = state.epoch;
+  packed.state_ahead = wide ? kElsewhere : static_cast<uint32_t>(ahead);
+  packed.epoch = static_cast<uint32_t>(state.epoch);
   packed.due_ns = state.due_ns;
   packed.segment = state.ref.segment;
   packed.place = PackPlace(state.ref, state.record_bytes);
@@ -203,7 +217,8 @@ void HashIndex::Set(Slot slot, const IndexState& state) {
 }
 
 uint64_t HashIndex::memory_bytes() const {
-  uint64_t bytes = keys_.bytes() + chunks_.size() * kSlotsPerChunk * sizeof(PackedSlot) +
+  uint64_t bytes = keys_.bytes() + slots_used_ * sizeof(PackedSlot) +
+                   wide_.capacity() * (sizeof(std::pair<Slot, Wide>) + 1) +
                    live_.capacity() * sizeof(uint64_t);
   for (const Partition& partition : partitions_) bytes += partition.capacity * sizeof(uint64_t);
   return bytes;
@@ -225,7 +240,7 @@ void HashIndex::Grow(Partition& partition, uint32_t capacity) {
   Partition grown;
   grown.capacity = capacity;
   grown.used = partition.used;
-  grown.entries = std::make_unique<uint64_t[]>(grown.capacity);
+  grown.entries = PageArray<uint64_t>(grown.capacity);
   for (uint32_t i = 0; i < partition.capacity; ++i) {
     if (partition.entries[i] != 0) Place(grown, partition.entries[i]);
   }
@@ -238,9 +253,7 @@ HashIndex::Slot HashIndex::TakeSlot() {
     free_ = At(slot).key;
   } else {
     slot = slots_used_++;
-    if (slot / kSlotsPerChunk == chunks_.size()) {
-      chunks_.push_back(std::make_unique_for_overwrite<PackedSlot[]>(kSlotsPerChunk));
-    }
+    if (slot / kSlotsPerChunk == chunks_.size()) chunks_.emplace_back(kSlotsPerChunk);
     if (slot / 64 == live_.size()) live_.push_back(0);
   }
   live_[slot / 64] |= uint64_t{1} << (slot % 64);

@@ -3,12 +3,13 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "index/key_arena.h"
+#include "index/page_array.h"
 #include "journal/base/strong.h"
 #include "journal/format/record_ref.h"
 
@@ -16,7 +17,7 @@ namespace holdfast {
 
 // What is known of a key without reading its payload.
 struct IndexState {
-  RecordRef ref;    // of the batch that holds the payload
+  RecordRef ref;  // of the batch that holds the payload
   // What the record that holds the payload takes in its batch, header included. Kept to within a
   // hundredth: Set rounds it down, always in the same way, and Get gives what was kept.
   uint32_t record_bytes = 0;
@@ -33,7 +34,8 @@ struct IndexState {
 // no insert ever moves more than one partition, and memory never doubles. Slots lie in chunks that
 // never move. A key keeps its slot until it is erased.
 //
-// A key costs kBytesPerKeyMax at most, besides its own bytes (rounded up to 4, with their length).
+// A key costs kBytesPerKeyMax at most, besides its own bytes (rounded up to 4, with their length);
+// one with an epoch, or a state_lsn that far beyond its payload_lsn, of 2^32 or more costs more.
 // Threads: one at a time; the owner's lock covers snapshots too.
 class HashIndex {
  public:
@@ -88,7 +90,7 @@ class HashIndex {
   Slot slots_end() const { return slots_used_; }
   // No room for the keys of another batch.
   bool full() const { return size_ >= kKeysMax || keys_.bytes() >= KeyArena::kBytesMax; }
-  // Reserved from the system.
+  // Taken from the system so far, for `size()` keys or more.
   uint64_t memory_bytes() const;
 
   // The keys that were there when it was made and were not erased since. Slots of keys that are
@@ -118,8 +120,8 @@ class HashIndex {
 #pragma pack(push, 4)
   struct PackedSlot {
     uint64_t payload_lsn;
-    uint64_t state_lsn;
-    uint64_t epoch;
+    uint32_t state_ahead;  // state_lsn - payload_lsn; kElsewhere: it and the epoch are in `wide_`
+    uint32_t epoch;
     int64_t due_ns;
     uint32_t segment;
     uint64_t place;  // offset, length and record_bytes: see PackPlace
@@ -127,17 +129,23 @@ class HashIndex {
     uint32_t key;  // free slots: the next free one
   };
 #pragma pack(pop)
-  static_assert(sizeof(PackedSlot) == 52);
+  static_assert(sizeof(PackedSlot) == 44);
+  static constexpr uint32_t kElsewhere = UINT32_MAX;
+  // What of a state does not fit into its slot.
+  struct Wide {
+    Lsn state_lsn;
+    uint64_t epoch = 0;
+  };
 
   // Entry: fingerprint in the high half, slot + 1 in the low half; 0 is empty.
   struct Partition {
-    std::unique_ptr<uint64_t[]> entries;
+    PageArray<uint64_t> entries;
     uint32_t capacity = 0;
     uint32_t used = 0;
   };
 
   static constexpr size_t kPartitions = 256;
-  static constexpr size_t kSlotsPerChunk = 4096;
+  static constexpr size_t kSlotsPerChunk = 65'536;  // its pages are taken as they are used
   static constexpr uint64_t kKeysMax = uint64_t{1} << 31;
   // A partition is at most 13/16 full, and after it grew by 6/5 at least 65/96.
   static constexpr uint32_t kFullOf16 = 13;
@@ -145,7 +153,7 @@ class HashIndex {
  public:
   static constexpr double kBytesPerKeyMax =
       sizeof(PackedSlot) + 1.0 / 8 + sizeof(uint64_t) / (kFullOf16 / 16.0 / 1.2);
-  static_assert(kBytesPerKeyMax <= 64);
+  static_assert(kBytesPerKeyMax <= 56);
 
  private:
   static uint32_t Fingerprint(uint64_t hash) { return static_cast<uint32_t>(hash >> 24); }
@@ -162,7 +170,8 @@ class HashIndex {
   const uint64_t seed_;
   const HashFunction hash_;
   std::array<Partition, kPartitions> partitions_;
-  std::vector<std::unique_ptr<PackedSlot[]>> chunks_;
+  std::vector<PageArray<PackedSlot>> chunks_;
+  absl::flat_hash_map<Slot, Wide> wide_;
   KeyArena keys_;
   std::vector<uint64_t> live_;  // one bit a slot
   uint64_t size_ = 0;

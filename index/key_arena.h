@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "index/page_array.h"
 #include "journal/base/bytes.h"
 
 namespace holdfast {
@@ -31,12 +31,14 @@ class KeyArena {
     return {reinterpret_cast<const char*>(place + sizeof size), size};
   }
 
-  // Reserved from the system so far.
-  uint64_t bytes() const { return uint64_t{chunks_.size()} * kChunkBytes; }
+  // Taken from the system so far.
+  uint64_t bytes() const {
+    return chunks_.empty() ? 0 : (chunks_.size() - 1) * kChunkBytes + used_ * kGranuleBytes;
+  }
 
  private:
   static constexpr size_t kGranuleBytes = 4;
-  static constexpr size_t kGranulesPerChunk = 65'536;
+  static constexpr size_t kGranulesPerChunk = 524'288;  // its pages are taken as they are used
   static constexpr size_t kChunkBytes = kGranulesPerChunk * kGranuleBytes;
   static_assert(kKeyBytesMax + sizeof(uint16_t) + kGranuleBytes <= kChunkBytes);
 
@@ -47,7 +49,7 @@ class KeyArena {
     return chunks_[handle / kGranulesPerChunk].get() + (handle % kGranulesPerChunk) * kGranuleBytes;
   }
 
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::vector<PageArray<std::byte>> chunks_;
   size_t used_ =
       kGranulesPerChunk;        // granules of the newest chunk; a first one is made when needed
   std::vector<uint32_t> free_;  // by size in granules: first free handle + 1; 0: none

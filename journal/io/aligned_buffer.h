@@ -7,6 +7,7 @@
 
 #include "journal/base/bytes.h"
 #include "journal/base/check.h"
+#include "journal/base/huge_pages.h"
 #include "journal/base/status.h"
 
 namespace holdfast {
@@ -15,27 +16,27 @@ namespace holdfast {
 inline constexpr uint64_t kIoAlignment = 4096;
 
 // Zeroed bytes at a multiple of kIoAlignment; the size is rounded up to one. Every page is written
-// once, so a device never waits for the first touch.
+// once, so a device never waits for the first touch. From 2 MiB on they lie in huge pages.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   // Without memory for it the process ends: for where nothing could be told or undone.
   explicit AlignedBuffer(uint64_t bytes) {
     Allocate(bytes);
-    CHECK(size_ == 0 || data_ != nullptr);
+    CHECK(size_ == 0 || Data() != nullptr);
   }
   // Errors: kResourceExhausted  kLimit: no memory for it
   static StatusOr<AlignedBuffer> Make(uint64_t bytes) {
     AlignedBuffer buffer;
     buffer.Allocate(bytes);
-    if (buffer.size_ == 0 || buffer.data_ != nullptr) return buffer;
+    if (buffer.size_ == 0 || buffer.Data() != nullptr) return buffer;
     return Exhausted(Detail::kLimit, "no memory for a buffer of {} bytes", bytes);
   }
 
-  std::byte* data() { return data_.get(); }
+  std::byte* data() { return Data(); }
   uint64_t size() const { return size_; }
-  ByteSpan span() { return {data_.get(), size_}; }
-  ByteView view() const { return {data_.get(), size_}; }
+  ByteSpan span() { return {Data(), size_}; }
+  ByteView view() const { return {Data(), size_}; }
 
  private:
   struct Free {
@@ -43,12 +44,18 @@ class AlignedBuffer {
   };
   void Allocate(uint64_t bytes) {
     size_ = AlignUp(bytes, kIoAlignment);
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(kIoAlignment, size_)));
-    if (size_ > 0 && data_ != nullptr) std::memset(data_.get(), 0, size_);
+    if (size_ >= kHugePageBytes) {
+      large_ = HugePages(size_);
+    } else {
+      small_.reset(static_cast<std::byte*>(std::aligned_alloc(kIoAlignment, size_)));
+    }
+    if (size_ > 0 && Data() != nullptr) std::memset(Data(), 0, size_);
   }
+  std::byte* Data() const { return small_ != nullptr ? small_.get() : large_.data(); }
 
   uint64_t size_ = 0;
-  std::unique_ptr<std::byte, Free> data_;
+  std::unique_ptr<std::byte, Free> small_;  // one of the two
+  HugePages large_;
 };
 
 }  // namespace holdfast

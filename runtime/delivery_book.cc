@@ -6,6 +6,11 @@
 #include "journal/base/check.h"
 
 namespace holdfast {
+namespace {
+
+constexpr int64_t kBornGrainMillis = 10;
+
+}  // namespace
 
 uint32_t DeliveryBook::SourceOf(const SourceKey& key) {
   const auto [found, inserted] =
@@ -45,20 +50,24 @@ Slot DeliveryBook::Add(std::string_view id, uint32_t track, std::optional<uint64
                        uint64_t event) {
   const Slot slot = flights_.Take();
   Flight& flight = flights_[slot];
-  flight = Flight{.id_hash = IdHash::Short(id),
-                  .generation = flight.generation + 1,
-                  .track = track,
-                  .offset = offset.value_or(event),
-                  .numbered = offset.has_value(),
-                  .live = true};
-  flight.id.Set(id);
+  flight = Flight();
+  flight.id = ids_.Add(id);
+  flight.track = track;
+  flight.phase = Phase::kArmed;
+  flight.numbered = offset.has_value();
+  flight.offset = flight.numbered ? *offset : event != 0 ? event : next_unnumbered_++;
   CHECK(by_id_.insert(slot).second);
-  if (PendingWindow* const window = WindowOf(flight)) window->Add(flight.offset, slot);
+  WindowOf(flight).Add(flight.offset, slot);
   ++ClientOfFlight(flight).in_flight;
   return slot;
 }
 
 Slot DeliveryBook::Find(std::string_view id) const {
+  const std::optional<FlightKey> key = ids_.Find(id);
+  return key.has_value() ? FindKey(*key) : kNone;
+}
+
+Slot DeliveryBook::FindKey(FlightKey id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? kNone : *found;
 }
@@ -67,31 +76,89 @@ Slot DeliveryBook::FindAt(uint32_t track, uint64_t offset) const {
   return tracks_[track].numbered.Find(offset);
 }
 
-PendingWindow* DeliveryBook::WindowOf(const Flight& flight) {
+PendingWindow& DeliveryBook::WindowOf(const Flight& flight) {
   Track& track = tracks_[flight.track];
-  if (flight.numbered) return &track.numbered;
-  return flight.offset != 0 ? &track.unnumbered : nullptr;
+  return flight.numbered ? track.numbered : track.unnumbered;
+}
+
+uint64_t DeliveryBook::EpochOf(const Flight& flight) const {
+  return flight.large_ ? large_.find(flight.id)->second.epoch : flight.epoch_;
+}
+
+void DeliveryBook::SetEpoch(Flight& flight, uint64_t epoch) {
+  if (flight.large_ || epoch > UINT32_MAX) {
+    LargeOf(flight).epoch = epoch;
+  } else {
+    flight.epoch_ = static_cast<uint32_t>(epoch);
+  }
+}
+
+uint32_t DeliveryBook::AttemptOf(const Flight& flight) const {
+  return flight.large_ ? large_.find(flight.id)->second.attempt : flight.attempt_;
+}
+
+void DeliveryBook::SetAttempt(Flight& flight, uint32_t attempt) {
+  if (flight.large_ || attempt > Flight::kAttemptMax) {
+    LargeOf(flight).attempt = attempt;
+  } else {
+    flight.attempt_ = attempt & Flight::kAttemptMax;
+  }
+}
+
+uint32_t DeliveryBook::ChannelOf(const Flight& flight) const {
+  if (flight.large_) return large_.find(flight.id)->second.channel;
+  return flight.channel_ == Flight::kNoChannel ? kNone : flight.channel_;
+}
+
+void DeliveryBook::SetChannel(Flight& flight, uint32_t channel) {
+  if (flight.large_ || (channel != kNone && channel >= Flight::kNoChannel)) {
+    LargeOf(flight).channel = channel;
+  } else {
+    flight.channel_ = channel & Flight::kNoChannel;  // kNone has all bits
+  }
+}
+
+absl::Duration DeliveryBook::BornOf(const Flight& flight) const {
+  return absl::Milliseconds(kBornGrainMillis) *
+         (static_cast<int64_t>(flight.born_) - Flight::kBornBefore);
+}
+
+void DeliveryBook::SetBorn(Flight& flight, absl::Duration born) {
+  const int64_t grains = std::clamp(absl::ToInt64Milliseconds(born) / kBornGrainMillis,
+                                    -Flight::kBornBefore, Flight::kBornBefore);
+  flight.born_ = static_cast<uint64_t>(grains + Flight::kBornBefore) & Flight::kBornMax;
+}
+
+DeliveryBook::Large& DeliveryBook::LargeOf(Flight& flight) {
+  const auto [found, inserted] = large_.try_emplace(flight.id);
+  if (inserted) {
+    found->second = {
+        .epoch = flight.epoch_, .attempt = AttemptOf(flight), .channel = ChannelOf(flight)};
+    flight.large_ = true;
+  }
+  return found->second;
 }
 
 void DeliveryBook::BeginEnd(Slot slot) {
   const Flight& flight = flights_[slot];
-  if (PendingWindow* const window = WindowOf(flight)) window->BeginEnd(flight.offset);
+  WindowOf(flight).BeginEnd(flight.offset);
 }
 
 void DeliveryBook::AbandonEnd(Slot slot) {
   const Flight& flight = flights_[slot];
-  if (PendingWindow* const window = WindowOf(flight)) window->AbandonEnd(flight.offset);
+  WindowOf(flight).AbandonEnd(flight.offset);
 }
 
 void DeliveryBook::Remove(Slot slot) {
   Flight& flight = flights_[slot];
-  CHECK(flight.live);
-  Detach(slot);
+  CHECK(flight.live());
   by_id_.erase(slot);
-  if (PendingWindow* const window = WindowOf(flight)) window->Remove(flight.offset);
+  ids_.Remove(flight.id);
+  if (flight.large_) large_.erase(flight.id);
+  WindowOf(flight).Remove(flight.offset);
   if (flight.numbered) sources_[tracks_[flight.track].source].cursor_dirty = true;
   --ClientOfFlight(flight).in_flight;
-  flight.live = false;
+  flight.phase = Phase::kFree;
   flights_.GiveBack(slot);
 }
 
@@ -123,68 +190,52 @@ absl::Duration DeliveryBook::OldestOf(uint32_t client) const {
     const Track& track = tracks_[index];
     for (const PendingWindow* window : {&track.numbered, &track.unnumbered}) {
       const auto lowest = window->lowest_pending();
-      if (lowest) oldest = std::min(oldest, flights_[window->Find(*lowest)].born);
+      if (lowest) oldest = std::min(oldest, BornOf(flights_[window->Find(*lowest)]));
     }
   }
   return oldest;
 }
 
 uint32_t DeliveryBook::OpenFor(uint32_t client, std::shared_ptr<Channel> channel) {
-  uint32_t index;
-  if (free_channels_.empty()) {
-    index = static_cast<uint32_t>(channels_.size());
-    channels_.emplace_back();
-  } else {
-    index = free_channels_.back();
-    free_channels_.pop_back();
-  }
-  channels_[index] = {.channel = std::move(channel), .client = client, .first = kNone};
-  clients_[client].channels.push_back(index);
-  return index;
+  Client& of = clients_[client];
+  const auto closed = std::find(of.channels.begin(), of.channels.end(), nullptr);
+  const auto number = static_cast<uint32_t>(closed - of.channels.begin());
+  if (closed == of.channels.end()) of.channels.emplace_back();
+  of.channels[number] = std::move(channel);
+  ++of.open;
+  return number;
 }
 
 std::vector<Slot> DeliveryBook::Close(uint32_t client, const Channel* channel) {
   std::vector<Slot> slots;
-  std::vector<uint32_t>& open = clients_[client].channels;
-  const auto found = std::find_if(open.begin(), open.end(), [&](uint32_t index) {
-    return channels_[index].channel.get() == channel;
-  });
-  if (found == open.end()) return slots;
-  const uint32_t index = *found;
-  open.erase(found);
-  while (channels_[index].first != kNone) {
-    slots.push_back(channels_[index].first);
-    Detach(slots.back());
+  Client& of = clients_[client];
+  const auto found = std::find_if(of.channels.begin(), of.channels.end(),
+                                  [&](const auto& open) { return open.get() == channel; });
+  if (channel == nullptr || found == of.channels.end()) return slots;
+  const auto number = static_cast<uint32_t>(found - of.channels.begin());
+  const auto take = [&](Slot slot) {
+    if (ChannelOf(flights_[slot]) != number) return;
+    Detach(slot);
+    slots.push_back(slot);
+  };
+  for (const uint32_t index : of.tracks) {
+    tracks_[index].numbered.ForEach(take);
+    tracks_[index].unnumbered.ForEach(take);
   }
-  channels_[index] = OpenChannel();
-  free_channels_.push_back(index);
-  std::reverse(slots.begin(), slots.end());  // the newest is linked first
+  found->reset();
+  --of.open;
+  while (!of.channels.empty() && of.channels.back() == nullptr) of.channels.pop_back();
   return slots;
 }
 
 uint32_t DeliveryBook::NextChannel(uint32_t client) {
   Client& of = clients_[client];
-  if (of.channels.empty()) return kNone;
-  return of.channels[of.turn++ % of.channels.size()];
-}
-
-void DeliveryBook::Attach(Slot slot, uint32_t channel) {
-  Detach(slot);
-  Flight& flight = flights_[slot];
-  Slot& first = channels_[channel].first;
-  flight.channel = channel;
-  flight.channel_next = first;
-  if (first != kNone) flights_[first].channel_previous = slot;
-  first = slot;
-}
-
-void DeliveryBook::Detach(Slot slot) {
-  Flight& flight = flights_[slot];
-  if (flight.channel == kNone) return;
-  const Slot previous = flight.channel_previous, next = flight.channel_next;
-  (previous == kNone ? channels_[flight.channel].first : flights_[previous].channel_next) = next;
-  if (next != kNone) flights_[next].channel_previous = previous;
-  flight.channel = flight.channel_previous = flight.channel_next = kNone;
+  if (of.open == 0) return kNone;
+  size_t number;
+  do {
+    number = of.turn++ % of.channels.size();
+  } while (of.channels[number] == nullptr);
+  return static_cast<uint32_t>(number);
 }
 
 uint64_t DeliveryBook::AddUnnumbered(uint32_t source, uint64_t token, uint32_t targets) {

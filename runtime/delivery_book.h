@@ -18,6 +18,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/time/time.h"
 #include "holdfast/dispatcher.h"
 #include "journal/base/string_map.h"
@@ -28,6 +29,7 @@
 namespace holdfast {
 
 enum class Phase : uint8_t {
+  kFree,           // no flight: the slot waits for the next one
   kWaiting,        // due, but its client has no channel
   kArmed,          // its timer is set
   kPushing,        // the count of its next push is on its way to the disk
@@ -35,23 +37,38 @@ enum class Phase : uint8_t {
   kDeadLettering,  // with the sink or the ledger
 };
 
-struct Flight {
-  FlightId id;
-  uint32_t id_hash = 0;        // so that a full table is not read through its ids
-  uint32_t generation = 0;     // of the slot: who comes back late compares it
-  uint32_t attempt = 0;        // pushes counted
-  uint32_t dead_attempts = 0;  // failed attempts to dead-letter it, in this process
+// Half a line of the processor's cache. What may be larger than its bits is read and set through
+// the book, which keeps it elsewhere then.
+class Flight {
+ public:
+  FlightKey id = 0;     // who comes back late for a slot compares it
+  uint64_t offset = 0;  // or its event, if it has no number
   uint32_t track = kNone;
-  uint32_t channel = kNone;  // over which it was pushed last; kNone: over none that is open
-  uint32_t channel_previous = kNone, channel_next = kNone;
-  uint64_t offset = 0;  // or the event of AddUnnumbered, if it has no number; 0: recovered
-  uint64_t epoch = 0;
-  absl::Duration born;  // when it was put, on the engine clock
-  bool numbered = false;
-  bool live = false;     // false: the slot is free
-  bool counted = false;  // its next push is counted already, and was not made yet
-  Phase phase = Phase::kArmed;
+
+  bool live() const { return phase != Phase::kFree; }
+
+ private:
+  friend class DeliveryBook;
+  static constexpr uint32_t kBornBits = 40, kAttemptBits = 10, kChannelBits = 8;
+  static constexpr uint64_t kBornMax = (uint64_t{1} << kBornBits) - 1;
+  static constexpr int64_t kBornBefore = kBornMax / 2;  // of zero: where it begins
+  static constexpr uint32_t kAttemptMax = (1u << kAttemptBits) - 1;
+  static constexpr uint32_t kNoChannel = (1u << kChannelBits) - 1;
+
+  uint32_t epoch_ = 0;
+  uint64_t born_ : kBornBits = 0;  // in hundredths of a second, from kBornBefore on
+  uint32_t attempt_ : kAttemptBits = 0;
+  uint32_t channel_ : kChannelBits = kNoChannel;
+
+ public:
+  Phase phase : 3 = Phase::kFree;
+  bool numbered : 1 = false;
+  bool counted : 1 = false;  // its next push is counted already, and was not made yet
+
+ private:
+  bool large_ : 1 = false;  // epoch, attempt and channel are in the book's table
 };
+static_assert(sizeof(Flight) == 32);
 
 struct Track {
   uint32_t source = kNone;
@@ -82,20 +99,15 @@ struct Source {
 
 struct Client {
   std::string name;
-  std::vector<uint32_t> channels;                 // open ones, of Book::channels
-  size_t turn = 0;                                // whose turn the next push is
-  std::deque<std::pair<Slot, uint32_t>> waiting;  // slot and generation; some may have ended
+  std::vector<std::shared_ptr<Channel>> channels;  // by number; null: closed
+  size_t open = 0;                                 // of them
+  size_t turn = 0;                                 // whose turn the next push is
+  std::deque<FlightKey> waiting;                   // some may have ended
   uint64_t in_flight = 0;
   std::vector<uint32_t> tracks;
   // For Stats.
   uint64_t pushed = 0, redelivered = 0, acked = 0;
   absl::Duration last_ack = -absl::InfiniteDuration();  // on the engine clock
-};
-
-struct OpenChannel {
-  std::shared_ptr<Channel> channel;  // null: closed
-  uint32_t client = kNone;
-  Slot first = kNone;  // of what was pushed over it
 };
 
 // An event without a number, as long as any of its deliveries is in flight.
@@ -124,7 +136,6 @@ class DeliveryBook {
   Track& track(uint32_t index) { return tracks_[index]; }
   Client& client(uint32_t index) { return clients_[index]; }
   Flight& flight(Slot slot) { return flights_[slot]; }
-  OpenChannel& channel(uint32_t index) { return channels_[index]; }
   Client& ClientOfFlight(const Flight& flight) { return clients_[tracks_[flight.track].client]; }
   size_t sources() const { return sources_.size(); }
   size_t clients() const { return clients_.size(); }
@@ -132,14 +143,32 @@ class DeliveryBook {
   uint64_t in_flight() const { return by_id_.size(); }
 
   // A flight on `track`, pending in its window from now on. `event`: of AddUnnumbered, for one
-  // without an offset.
+  // without an offset; 0: nobody knows its event any more.
   Slot Add(std::string_view id, uint32_t track, std::optional<uint64_t> offset, uint64_t event = 0);
   // kNone: no such id is in flight.
   Slot Find(std::string_view id) const;
   Slot FindAt(uint32_t track, uint64_t offset) const;
-  bool Is(Slot slot, uint32_t generation) const {
-    return flights_[slot].live && flights_[slot].generation == generation;
+  // As Find(): kNone if it has ended.
+  Slot FindKey(FlightKey id) const;
+  bool Is(Slot slot, FlightKey id) const {
+    return flights_[slot].live() && flights_[slot].id == id;
   }
+
+  // --- What is known of a flight ---
+  FlightId IdOf(const Flight& flight) const { return ids_.TextOf(flight.id); }
+  uint64_t EpochOf(const Flight& flight) const;
+  void SetEpoch(Flight& flight, uint64_t epoch);
+  // Pushes counted.
+  uint32_t AttemptOf(const Flight& flight) const;
+  void SetAttempt(Flight& flight, uint32_t attempt);
+  // When it was put, on the engine clock, to a hundredth of a second.
+  absl::Duration BornOf(const Flight& flight) const;
+  void SetBorn(Flight& flight, absl::Duration born);
+  // The number of its client's channel over which it was pushed last; kNone: over none that is
+  // open.
+  uint32_t ChannelOf(const Flight& flight) const;
+  // Failed attempts to dead-letter it, in this process.
+  uint32_t& DeadAttemptsOf(Flight& flight) { return LargeOf(flight).dead_attempts; }
 
   // Its end goes into the journal now, or came to nothing after all.
   void BeginEnd(Slot slot);
@@ -159,15 +188,15 @@ class DeliveryBook {
   // When the oldest of its flights was put; infinite if it has none.
   absl::Duration OldestOf(uint32_t client) const;
 
-  // --- Channels ---
+  // --- Channels, by number among those of their client ---
   uint32_t OpenFor(uint32_t client, std::shared_ptr<Channel> channel);
-  // The slots that were pushed over it, oldest push first; they are on no channel any more. None if
-  // it is unknown.
+  // The slots that were pushed over it, by track and offset; they are on no channel any more. None
+  // if it is unknown. Cost: the client's flights.
   std::vector<Slot> Close(uint32_t client, const Channel* channel);
   // The open channel whose turn it is; kNone: the client has none.
   uint32_t NextChannel(uint32_t client);
-  void Attach(Slot slot, uint32_t channel);
-  void Detach(Slot slot);
+  void Attach(Slot slot, uint32_t channel) { SetChannel(flights_[slot], channel); }
+  void Detach(Slot slot) { SetChannel(flights_[slot], kNone); }
 
   // --- Events without a number ---
   uint64_t AddUnnumbered(uint32_t source, uint64_t token, uint32_t targets);
@@ -175,33 +204,38 @@ class DeliveryBook {
   std::optional<Unnumbered> FinishUnnumbered(uint64_t event);
 
  private:
-  // The window that has the flight; null: none does.
-  PendingWindow* WindowOf(const Flight& flight);
+  // Of a flight with any that its bits do not hold.
+  struct Large {
+    uint64_t epoch = 0;
+    uint32_t attempt = 0;
+    uint32_t channel = kNone;
+    uint32_t dead_attempts = 0;
+  };
+  Large& LargeOf(Flight& flight);
+  void SetChannel(Flight& flight, uint32_t channel);
+  PendingWindow& WindowOf(const Flight& flight);
 
   // Slots in a set, found by the ids of their flights.
   struct IdHash {
     using is_transparent = void;
     const SlotArray<Flight>* flights;
-    static uint32_t Short(std::string_view id) { return static_cast<uint32_t>(StringHash()(id)); }
-    // The set takes the lowest seven bits apart, and then wants more than 25.
-    static size_t Spread(uint32_t hash) { return hash * uint64_t{0x9e3779b97f4a7c15}; }
-    size_t operator()(std::string_view id) const { return Spread(Short(id)); }
-    size_t operator()(Slot slot) const { return Spread((*flights)[slot].id_hash); }
+    size_t operator()(FlightKey id) const { return absl::Hash<FlightKey>()(id); }
+    size_t operator()(Slot slot) const { return (*this)((*flights)[slot].id); }
   };
   struct IdEqual {
     using is_transparent = void;
     const SlotArray<Flight>* flights;
     bool operator()(Slot a, Slot b) const { return a == b; }
-    bool operator()(Slot a, std::string_view id) const { return (*flights)[a].id.view() == id; }
-    bool operator()(std::string_view id, Slot a) const { return (*this)(a, id); }
+    bool operator()(Slot a, FlightKey id) const { return (*flights)[a].id == id; }
+    bool operator()(FlightKey id, Slot a) const { return (*this)(a, id); }
   };
 
   std::deque<Source> sources_;
   std::deque<Track> tracks_;
   std::deque<Client> clients_;
-  std::deque<OpenChannel> channels_;
   SlotArray<Flight> flights_;
-  std::vector<uint32_t> free_channels_;
+  FlightIds ids_;
+  absl::flat_hash_map<FlightKey, Large> large_;
   absl::btree_map<SourceKey, uint32_t> source_of_;
   StringMap<uint32_t> client_of_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> track_of_;

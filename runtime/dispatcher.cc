@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <set>
 #include <utility>
 
@@ -163,11 +164,11 @@ Slot DispatcherCore::TakeOver(const Delivery& delivery) {
   if (track == kNone) track = book_.AddTrack(source, client, /*start=*/std::nullopt);
   const Slot slot = book_.Add(delivery.id, track, delivery.offset);
   Flight& flight = book_.flight(slot);
-  flight.attempt = delivery.attempt;
-  flight.epoch = delivery.epoch;
+  book_.SetAttempt(flight, delivery.attempt);
+  book_.SetEpoch(flight, delivery.epoch);
   ++stats_.recovered;
   const absl::Duration now = engine_.EngineNow();
-  flight.born = now - std::max(clock_.WallNow() - delivery.created, absl::ZeroDuration());
+  book_.SetBorn(flight, now - std::max(clock_.WallNow() - delivery.created, absl::ZeroDuration()));
   absl::Duration left = std::min(delivery.due - now, LongestWait(options_));
   if (delivery.attempt == 0) left = absl::ZeroDuration();
   if (left <= absl::ZeroDuration()) left = AnyPartOf(options_.recover_spread, rng_);
@@ -191,7 +192,7 @@ void DispatcherCore::ReadProgress(Source& source) {
 // its client.
 void DispatcherCore::Retire(Slot slot, Effects& effects) {
   Flight& flight = book_.flight(slot);
-  flight.attempt = options_.attempts_max;
+  book_.SetAttempt(flight, options_.attempts_max);
   flight.phase = Phase::kDeadLettering;
   EndIt(slot, {.reason = Reason::kDeadLettered}, nullptr, effects);
 }
@@ -247,7 +248,7 @@ DeliverResult::OfTarget DispatcherCore::Again(uint32_t source, uint64_t offset,
   if (track == kNone) return {.outcome = DeliverOutcome::kOutOfRange, .id = {}};
   if (const Slot slot = book_.FindAt(track, offset); slot != kNone) {
     return {.outcome = DeliverOutcome::kAlreadyInFlight,
-            .id = std::string(book_.flight(slot).id.view())};
+            .id = std::string(book_.IdOf(book_.flight(slot)).view())};
   }
   const std::optional<uint64_t> start = book_.track(track).start;
   const bool meant = start.has_value() && offset >= *start;
@@ -270,7 +271,12 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     bool starts = false;  // with it the client's way through the source begins
   };
   absl::InlinedVector<Put, 1> puts;
-  std::vector<std::pair<Slot, Reschedule>> raises;  // of subscriptions that were taken over
+  struct Raise {
+    Slot slot = kNone;
+    FlightId id;
+    Reschedule to;
+  };
+  std::list<Raise> raises;  // of subscriptions that were taken over
   DeliverResult result;
   for (const Target& target : targets) {
     const uint32_t client = book_.ClientOf(target.client);
@@ -280,7 +286,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
       if (result.targets.back().outcome != DeliverOutcome::kAlreadyInFlight) continue;
       const Slot slot = book_.Find(result.targets.back().id);
       ASSIGN_OR_RETURN(const std::optional<Reschedule> raise, ToRaise(slot, target.epoch));
-      if (raise.has_value()) raises.emplace_back(slot, *raise);
+      if (raise.has_value()) raises.push_back({slot, book_.IdOf(book_.flight(slot)), *raise});
       continue;
     }
     result.targets.push_back({.outcome = DeliverOutcome::kAccepted, .id = engine_.NewDeliveryId()});
@@ -313,7 +319,10 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
   // Raising `seen` to what it is already changes nothing, and waits for the record that raised it:
   // the answer is as durable as what was decided then.
   const auto fill = [&](Transaction& change) {
-    for (const auto& [slot, raise] : raises) change.UpdateDelivery(raise);
+    for (Raise& raise : raises) {
+      raise.to.id = raise.id.view();
+      change.UpdateDelivery(raise.to);
+    }
     for (const auto& [delivery, client, track, channel, starts] : puts) {
       change.PutDelivery(delivery);
       if (!starts) continue;
@@ -327,7 +336,7 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
   if (!commit.refused().ok()) return commit.refused();
 
   result.durable = commit;
-  for (const auto& [slot, raise] : raises) Raised(slot, raise.epoch, commit);
+  for (const Raise& raise : raises) Raised(raise.slot, raise.to.epoch, commit);
   if (event.offset.has_value() && !repeated) {
     Source& of = book_.source(source);
     of.seen = event.offset;
@@ -343,9 +352,9 @@ StatusOr<DeliverResult> DispatcherCore::Accept(uint32_t source, const SourceEven
     if (starts) book_.track(track).start = event.offset;
     const Slot slot = book_.Add(delivery.id, track, event.offset, unnumbered);
     Flight& flight = book_.flight(slot);
-    flight.epoch = delivery.epoch;
-    flight.attempt = delivery.attempt;
-    flight.born = now;
+    book_.SetEpoch(flight, delivery.epoch);
+    book_.SetAttempt(flight, delivery.attempt);
+    book_.SetBorn(flight, now);
     if (channel == kNone) {
       Wait(slot);
     } else {
@@ -378,7 +387,7 @@ DispatcherStats DispatcherCore::Stats() {
     const Client& client = book_.client(index);
     const absl::Duration oldest = book_.OldestOf(index);
     stats.clients.push_back({.client = client.name,
-                             .channels = client.channels.size(),
+                             .channels = client.open,
                              .in_flight = client.in_flight,
                              .pushed = client.pushed,
                              .redelivered = client.redelivered,

@@ -64,7 +64,7 @@ class DispatcherCore {
     std::shared_ptr<Channel> to;
     Delivery delivery;
     Slot slot = kNone;
-    uint32_t generation = 0;
+    FlightKey id = 0;
   };
   struct Told {
     const SourceKey* source = nullptr;  // of the book, which keeps it
@@ -131,7 +131,7 @@ class DispatcherCore {
   void PushIfOwned(const Push& push) ABSL_LOCKS_EXCLUDED(mu_);
   void TellIfOwned(const Told& told) ABSL_LOCKS_EXCLUDED(mu_);
   void TellWithheld() ABSL_LOCKS_EXCLUDED(mu_);
-  void WithholdDeadLetter(Slot slot, uint32_t generation) ABSL_LOCKS_EXCLUDED(mu_);
+  void WithholdDeadLetter(Slot slot, FlightKey id) ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- Sources that move (dispatcher_move.cc) ---
   Status ReadRewound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -151,7 +151,7 @@ class DispatcherCore {
   Status RaiseEpochs(const Resubscription& to, uint32_t client, Slot from, Slot end)
       ABSL_LOCKS_EXCLUDED(mu_);
   Status RaiseEpoch(Slot slot, uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What raises it; none: nothing needs to. Views its id.
+  // What raises it, but for its id; none: nothing needs to.
   StatusOr<std::optional<Reschedule>> ToRaise(Slot slot, uint64_t epoch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Raised(Slot slot, uint64_t epoch, const Commit& commit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -162,7 +162,7 @@ class DispatcherCore {
   // --- Pushing ---
   void PushOrWait(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginPush(Slot slot, uint32_t channel, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void FinishPush(Slot slot, uint32_t generation, uint32_t attempt, const Status& durable)
+  void FinishPush(Slot slot, FlightKey id, uint32_t attempt, const Status& durable)
       ABSL_LOCKS_EXCLUDED(mu_);
   void PushCounted(Slot slot, uint32_t channel, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -170,9 +170,9 @@ class DispatcherCore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountPush(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arm(Slot slot, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool IsWaiting(const std::pair<Slot, uint32_t>& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsWaiting(FlightKey id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wait(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  StatusOr<Delivery> Read(const Flight& flight);
+  StatusOr<Delivery> Read(const Flight& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // --- Ending ---
   struct End {
@@ -211,10 +211,10 @@ class DispatcherCore {
 
   // --- Dead letters: sink, ledger, one batch ---
   void BeginDeadLetter(Slot slot, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void AfterSink(Slot slot, uint32_t generation, std::shared_ptr<Delivery> delivery,
+  void AfterSink(Slot slot, FlightKey id, std::shared_ptr<Delivery> delivery,
                  const StatusOr<DeadLetterPlace>& place) ABSL_LOCKS_EXCLUDED(mu_);
-  void AfterLedger(Slot slot, uint32_t generation, const Delivery& delivery,
-                   const DeadLetterPlace& place, const Status& recorded) ABSL_LOCKS_EXCLUDED(mu_);
+  void AfterLedger(Slot slot, FlightKey id, const Delivery& delivery, const DeadLetterPlace& place,
+                   const Status& recorded) ABSL_LOCKS_EXCLUDED(mu_);
   void RetryDeadLetter(Slot slot, const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void WriteCursors() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -52,10 +52,9 @@ Status DispatcherCore::CheckOwner(const Acknowledgement& ack, Slot slot) {
     return MakeStatus(StatusCode::kPermissionDenied, Detail::kWrongClient,
                       "the delivery is of another client");
   }
-  if (flight.epoch != ack.epoch) {
-    return MakeStatus(
-        StatusCode::kPermissionDenied, Detail::kStaleOwner,
-        fmt::format("epoch {}: the delivery is of epoch {}", ack.epoch, flight.epoch));
+  if (const uint64_t epoch = book_.EpochOf(flight); epoch != ack.epoch) {
+    return MakeStatus(StatusCode::kPermissionDenied, Detail::kStaleOwner,
+                      fmt::format("epoch {}: the delivery is of epoch {}", ack.epoch, epoch));
   }
   return CheckEndable(slot);
 }
@@ -124,9 +123,10 @@ Status DispatcherCore::Nack(const Acknowledgement& nack) {
   Flight& flight = book_.flight(slot);
   // A push that is on its way, or the end: the nack comes too late to bring anything forward.
   if (flight.phase != Phase::kArmed) return absl::OkStatus();
-  const absl::Duration due = engine_.EngineNow() + Backoff(flight.attempt);
+  const uint32_t attempt = book_.AttemptOf(flight);
+  const absl::Duration due = engine_.EngineNow() + Backoff(attempt);
   const Commit commit = engine_.deliveries().Update(
-      {.id = flight.id.view(), .epoch = flight.epoch, .attempt = flight.attempt, .due = due});
+      {.id = nack.id, .epoch = nack.epoch, .attempt = attempt, .due = due});
   RETURN_IF_ERROR(commit.refused());
   book_.Detach(slot);
   Arm(slot, due);
@@ -147,11 +147,13 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   const std::optional<uint64_t> next =
       flight.numbered && !end.moved ? book_.NextOf(flight.track) : std::nullopt;
   const std::string& client = book_.client(track.client).name;
+  const FlightId id = book_.IdOf(flight);
+  const uint64_t epoch = book_.EpochOf(flight);
   const auto fill = [&](Transaction& change) {
     if (end.dead_letter != nullptr) change.RecordDeadLetter(*end.dead_letter);
-    change.RemoveDelivery({.id = flight.id.view(),
+    change.RemoveDelivery({.id = id.view(),
                            .reason = end.reason,
-                           .epoch = flight.epoch,
+                           .epoch = epoch,
                            .client = client,
                            .idempotency_key = end.key});
     if (next.has_value()) {
@@ -162,7 +164,7 @@ void DispatcherCore::EndIt(Slot slot, const End& end, Done done, Effects& effect
   if (!commit.refused().ok()) {
     book_.AbandonEnd(slot);
     if (flight.phase == Phase::kArmed || flight.phase == Phase::kDeadLettering) {
-      wheel_.Set(slot, engine_.EngineNow() + Backoff(flight.attempt));
+      wheel_.Set(slot, engine_.EngineNow() + Backoff(book_.AttemptOf(flight)));
     }
     if (done) effects.answers.push_back({std::move(done), commit.refused()});
     return;
@@ -214,7 +216,7 @@ void DispatcherCore::FinishEnds(const Status& oldest) {
 void DispatcherCore::FinishEnd(Ending ending, const Status& durable, absl::Duration now,
                                Effects& effects) {
   Flight& flight = book_.flight(ending.slot);
-  CHECK(flight.live && flight.phase == Phase::kEnding);
+  CHECK(flight.live() && flight.phase == Phase::kEnding);
   if (durable.ok()) {
     Client& client = book_.ClientOfFlight(flight);
     switch (ending.reason) {
@@ -293,42 +295,42 @@ void DispatcherCore::BeginDeadLetter(Slot slot, Effects& effects) {
   if (host_.still_wanted && !host_.still_wanted(*delivery)) {
     return EndIt(slot, {.reason = Reason::kWithdrawn}, nullptr, effects);
   }
-  delivery->attempt = flight.attempt;
+  delivery->attempt = book_.AttemptOf(flight);
   flight.phase = Phase::kDeadLettering;
   const auto shared = std::make_shared<Delivery>(*std::move(delivery));
   ++outstanding_;
-  effects.others.push_back([this, slot, generation = flight.generation, shared] {
+  effects.others.push_back([this, slot, id = flight.id, shared] {
     if (!Owns({shared->topic, shared->incarnation, shared->partition})) {
-      return WithholdDeadLetter(slot, generation);
+      return WithholdDeadLetter(slot, id);
     }
     if (host_.sink == nullptr) {
-      return AfterSink(slot, generation, shared, DeadLetterPlace{options_.dlq_topic, 0});
+      return AfterSink(slot, id, shared, DeadLetterPlace{options_.dlq_topic, 0});
     }
     host_.sink->Write(*shared, "attempts exhausted",
-                      [this, slot, generation, shared](const StatusOr<DeadLetterPlace>& place) {
-                        AfterSink(slot, generation, shared, place);
+                      [this, slot, id, shared](const StatusOr<DeadLetterPlace>& place) {
+                        AfterSink(slot, id, shared, place);
                       });
   });
 }
 
-void DispatcherCore::AfterSink(Slot slot, uint32_t generation, std::shared_ptr<Delivery> delivery,
+void DispatcherCore::AfterSink(Slot slot, FlightKey id, std::shared_ptr<Delivery> delivery,
                                const StatusOr<DeadLetterPlace>& place) {
-  if (!place.ok()) return AfterLedger(slot, generation, *delivery, {}, place.status());
+  if (!place.ok()) return AfterLedger(slot, id, *delivery, {}, place.status());
   if (host_.ledger == nullptr) {
-    return AfterLedger(slot, generation, *delivery, *place, absl::OkStatus());
+    return AfterLedger(slot, id, *delivery, *place, absl::OkStatus());
   }
   host_.ledger->Record(*delivery, *place,
-                       [this, slot, generation, delivery, place = *place](const Status& recorded) {
-                         AfterLedger(slot, generation, *delivery, place, recorded);
+                       [this, slot, id, delivery, place = *place](const Status& recorded) {
+                         AfterLedger(slot, id, *delivery, place, recorded);
                        });
 }
 
-void DispatcherCore::AfterLedger(Slot slot, uint32_t generation, const Delivery& delivery,
+void DispatcherCore::AfterLedger(Slot slot, FlightKey id, const Delivery& delivery,
                                  const DeadLetterPlace& place, const Status& recorded) {
   Effects effects;
   {
     MutexLock lock(mu_);
-    CHECK(book_.Is(slot, generation));
+    CHECK(book_.Is(slot, id));
     if (recorded.ok()) {
       const DeadLetter dead_letter =
           DeadLetterOf(delivery, place, "attempts exhausted", clock_.WallNow());
@@ -344,12 +346,12 @@ void DispatcherCore::AfterLedger(Slot slot, uint32_t generation, const Delivery&
 // Backs off for as long as sink or ledger are down, so that they are not asked in a hot loop.
 void DispatcherCore::RetryDeadLetter(Slot slot, const Status& why) {
   Flight& flight = book_.flight(slot);
-  ++flight.dead_attempts;
-  if (flight.dead_attempts == 1 && options_.log != nullptr) {
+  const uint32_t failed = ++book_.DeadAttemptsOf(flight);
+  if (failed == 1 && options_.log != nullptr) {
     options_.log->Log(LogLevel::kWarning, fmt::format("delivery {} could not be dead-lettered: {}",
-                                                      flight.id.view(), Message(why)));
+                                                      book_.IdOf(flight).view(), Message(why)));
   }
-  wheel_.Set(slot, engine_.EngineNow() + Backoff(flight.dead_attempts));
+  wheel_.Set(slot, engine_.EngineNow() + Backoff(failed));
 }
 
 }  // namespace holdfast

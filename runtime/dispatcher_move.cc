@@ -92,7 +92,8 @@ Status DispatcherCore::EndMoved(uint32_t source, Slot from, Slot end) {
     MutexLock lock(mu_);
     for (Slot slot = from; slot < end && !refused; ++slot) {
       const Flight& flight = book_.flight(slot);
-      if (!flight.live || !flight.numbered || book_.track(flight.track).source != source) continue;
+      if (!flight.live() || !flight.numbered || book_.track(flight.track).source != source)
+        continue;
       if (flight.phase == Phase::kEnding || flight.phase == Phase::kDeadLettering) continue;
       EndIt(slot, {.reason = Reason::kWithdrawn, .moved = true}, nullptr, effects);
       refused = book_.flight(slot).phase != Phase::kEnding;

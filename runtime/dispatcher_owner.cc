@@ -29,11 +29,11 @@ Status DispatcherCore::CheckOwned(std::string_view id, Question question) {
 // It is counted, attached and armed as if it were made. Held back, it is looked at again after a
 // backoff, and its count is still that of the push to come.
 void DispatcherCore::PushIfOwned(const Push& push) {
-  const auto& [to, delivery, slot, generation] = push;
+  const auto& [to, delivery, slot, id] = push;
   const bool owned = Owns({delivery.topic, delivery.incarnation, delivery.partition});
   {
     MutexLock lock(mu_);
-    if (!book_.Is(slot, generation)) return;  // it ended meanwhile
+    if (!book_.Is(slot, id)) return;  // it ended meanwhile
     if (owned) {
       CountPush(slot);
     } else {
@@ -41,7 +41,8 @@ void DispatcherCore::PushIfOwned(const Push& push) {
       ++stats_.withheld;
       Audit("withhold", flight);
       // Otherwise it is ending, or its channel closed and it is on its way again.
-      if (flight.phase == Phase::kArmed && flight.attempt == delivery.attempt && !flight.counted) {
+      const bool same = book_.AttemptOf(flight) == delivery.attempt;
+      if (flight.phase == Phase::kArmed && same && !flight.counted) {
         flight.counted = true;
         book_.Detach(slot);
         Arm(slot, engine_.EngineNow() + Backoff(1));
@@ -85,10 +86,10 @@ void DispatcherCore::TellWithheld() {
   withheld_.insert(withheld_.end(), still.begin(), still.end());
 }
 
-void DispatcherCore::WithholdDeadLetter(Slot slot, uint32_t generation) {
+void DispatcherCore::WithholdDeadLetter(Slot slot, FlightKey id) {
   {
     MutexLock lock(mu_);
-    CHECK(book_.Is(slot, generation));
+    CHECK(book_.Is(slot, id));
     ++stats_.withheld;
     Arm(slot, engine_.EngineNow() + Backoff(1));
   }
@@ -108,7 +109,7 @@ uint64_t DispatcherCore::FloorOf(uint32_t client, std::string_view topic) {
 bool DispatcherCore::IsConcerned(Slot slot, uint32_t client,
                                  const std::optional<std::string_view>& topic) {
   const Flight& flight = book_.flight(slot);
-  if (!flight.live) return false;
+  if (!flight.live()) return false;
   const Track& track = book_.track(flight.track);
   return (client == kNone || track.client == client) &&
          (!topic.has_value() || book_.source(track.source).key.topic == *topic);
@@ -156,8 +157,10 @@ Status DispatcherCore::RaiseEpochs(const Resubscription& to, uint32_t client, Sl
 }
 
 Status DispatcherCore::RaiseEpoch(Slot slot, uint64_t epoch) {
-  ASSIGN_OR_RETURN(const std::optional<Reschedule> raise, ToRaise(slot, epoch));
+  ASSIGN_OR_RETURN(std::optional<Reschedule> raise, ToRaise(slot, epoch));
   if (!raise.has_value()) return absl::OkStatus();
+  const FlightId id = book_.IdOf(book_.flight(slot));
+  raise->id = id.view();
   const Commit commit = engine_.deliveries().Update(*raise);
   RETURN_IF_ERROR(commit.refused());
   Raised(slot, epoch, commit);
@@ -167,14 +170,15 @@ Status DispatcherCore::RaiseEpoch(Slot slot, uint64_t epoch) {
 // An end that is in the journal already keeps the epoch that it was made with.
 StatusOr<std::optional<Reschedule>> DispatcherCore::ToRaise(Slot slot, uint64_t epoch) {
   const Flight& flight = book_.flight(slot);
-  if (flight.phase == Phase::kEnding || flight.epoch >= epoch) return std::nullopt;
-  ASSIGN_OR_RETURN(const StoredSchedule now, engine_.deliveries().GetSchedule(flight.id.view()));
-  return Reschedule{.id = flight.id.view(), .epoch = epoch, .attempt = now.attempt, .due = now.due};
+  if (flight.phase == Phase::kEnding || book_.EpochOf(flight) >= epoch) return std::nullopt;
+  ASSIGN_OR_RETURN(const StoredSchedule now,
+                   engine_.deliveries().GetSchedule(book_.IdOf(flight).view()));
+  return Reschedule{.id = {}, .epoch = epoch, .attempt = now.attempt, .due = now.due};
 }
 
 void DispatcherCore::Raised(Slot slot, uint64_t epoch, const Commit& commit) {
   Flight& flight = book_.flight(slot);
-  flight.epoch = epoch;
+  book_.SetEpoch(flight, epoch);
   floors_[book_.track(flight.track).client].newest = commit;
   Audit("resubscribe", flight);
 }

@@ -1,5 +1,6 @@
 // Pushing: what is due, over which channel, and what waits for one.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "journal/base/check.h"
@@ -17,7 +18,7 @@ constexpr size_t kWaitingSlack = 64;
 }  // namespace
 
 StatusOr<Delivery> DispatcherCore::Read(const Flight& flight) {
-  ASSIGN_OR_RETURN(StoredDelivery stored, engine_.deliveries().Get(flight.id.view()));
+  ASSIGN_OR_RETURN(StoredDelivery stored, engine_.deliveries().Get(book_.IdOf(flight).view()));
   return std::move(stored.delivery);
 }
 
@@ -28,7 +29,7 @@ void DispatcherCore::PushOrWait(Slot slot, Effects& effects) {
   if (flight.numbered && book_.source(book_.track(flight.track).source).MayEndMoved()) {
     return EndIt(slot, {.reason = Reason::kWithdrawn, .moved = true}, nullptr, effects);
   }
-  if (!flight.counted && flight.attempt >= options_.attempts_max) {
+  if (!flight.counted && book_.AttemptOf(flight) >= options_.attempts_max) {
     return BeginDeadLetter(slot, effects);
   }
   const uint32_t channel = book_.NextChannel(book_.track(flight.track).client);
@@ -47,39 +48,40 @@ void DispatcherCore::BeginPush(Slot slot, uint32_t channel, Effects& effects) {
       return EndIt(slot, {.reason = Reason::kWithdrawn}, nullptr, effects);
     }
   }
-  const uint32_t attempt = flight.attempt + 1;
+  const uint32_t attempt = book_.AttemptOf(flight) + 1;
   const absl::Duration due = engine_.EngineNow() + options_.ack_timeout;
+  const FlightId id = book_.IdOf(flight);
   const Commit commit = engine_.deliveries().Update(
-      {.id = flight.id.view(), .epoch = flight.epoch, .attempt = attempt, .due = due});
+      {.id = id.view(), .epoch = book_.EpochOf(flight), .attempt = attempt, .due = due});
   if (!commit.refused().ok()) {
     // A full disk: it is not pushed, because that could not be counted.
     return Arm(slot, engine_.EngineNow() + Backoff(attempt));
   }
-  flight.attempt = attempt;
+  book_.SetAttempt(flight, attempt);
   flight.phase = Phase::kPushing;
   book_.Attach(slot, channel);
   After(
       commit,
-      [this, slot, generation = flight.generation, attempt](const Status& durable) {
-        FinishPush(slot, generation, attempt, durable);
+      [this, slot, id = flight.id, attempt](const Status& durable) {
+        FinishPush(slot, id, attempt, durable);
       },
       effects);
 }
 
-void DispatcherCore::FinishPush(Slot slot, uint32_t generation, uint32_t attempt,
-                                const Status& durable) {
+void DispatcherCore::FinishPush(Slot slot, FlightKey id, uint32_t attempt, const Status& durable) {
   Effects effects;
   {
     MutexLock lock(mu_);
-    if (!durable.ok() || !book_.Is(slot, generation)) return;
+    if (!durable.ok() || !book_.Is(slot, id)) return;
     Flight& flight = book_.flight(slot);
     // It was acknowledged meanwhile, by its id from an earlier push.
-    if (flight.phase != Phase::kPushing || flight.attempt != attempt) return;
+    if (flight.phase != Phase::kPushing || book_.AttemptOf(flight) != attempt) return;
     flight.counted = true;
-    if (flight.channel == kNone) {
+    const uint32_t channel = book_.ChannelOf(flight);
+    if (channel == kNone) {
       PushOrWait(slot, effects);  // the channel closed meanwhile
     } else {
-      PushCounted(slot, flight.channel, effects);
+      PushCounted(slot, channel, effects);
     }
   }
   Run(effects);
@@ -92,10 +94,10 @@ void DispatcherCore::PushCounted(Slot slot, uint32_t channel, Effects& effects) 
   if (!delivery.ok()) {
     if (options_.log != nullptr) {
       options_.log->Log(LogLevel::kError,
-                        fmt::format("delivery {} cannot be read: {}", flight.id.view(),
+                        fmt::format("delivery {} cannot be read: {}", book_.IdOf(flight).view(),
                                     Message(delivery.status())));
     }
-    return Arm(slot, engine_.EngineNow() + Backoff(flight.attempt));
+    return Arm(slot, engine_.EngineNow() + Backoff(book_.AttemptOf(flight)));
   }
   Hand(slot, channel, *std::move(delivery), engine_.EngineNow(), effects);
 }
@@ -109,7 +111,7 @@ void DispatcherCore::Hand(Slot slot, uint32_t channel, Delivery delivery, absl::
   Arm(slot, now + options_.ack_timeout);
   if (host_.guard == nullptr) CountPush(slot);  // otherwise once it is let through
   effects.pushes.push_back(
-      {book_.channel(channel).channel, std::move(delivery), slot, flight.generation});
+      {book_.ClientOfFlight(flight).channels[channel], std::move(delivery), slot, flight.id});
 }
 
 void DispatcherCore::CountPush(Slot slot) {
@@ -117,7 +119,7 @@ void DispatcherCore::CountPush(Slot slot) {
   Client& client = book_.ClientOfFlight(flight);
   ++stats_.pushed;
   ++client.pushed;
-  if (flight.attempt > 1) {
+  if (book_.AttemptOf(flight) > 1) {
     ++stats_.redelivered;
     ++client.redelivered;
   }
@@ -135,19 +137,20 @@ void DispatcherCore::Wait(Slot slot) {
   flight.phase = Phase::kWaiting;
   wheel_.Clear(slot);
   Client& client = book_.ClientOfFlight(flight);
-  client.waiting.emplace_back(slot, flight.generation);
+  client.waiting.push_back(flight.id);
   ++stats_.waiting;
   // Those that ended while they waited are not in flight any more.
   if (client.waiting.size() > 2 * client.in_flight + kWaitingSlack) {
-    std::erase_if(client.waiting, [this](const auto& entry) {
+    std::erase_if(client.waiting, [this](FlightKey id) {
       mu_.AssertHeld();
-      return !IsWaiting(entry);
+      return !IsWaiting(id);
     });
   }
 }
 
-bool DispatcherCore::IsWaiting(const std::pair<Slot, uint32_t>& entry) {
-  return book_.Is(entry.first, entry.second) && book_.flight(entry.first).phase == Phase::kWaiting;
+bool DispatcherCore::IsWaiting(FlightKey id) {
+  const Slot slot = book_.FindKey(id);
+  return slot != kNone && book_.flight(slot).phase == Phase::kWaiting;
 }
 
 void DispatcherCore::ChannelOpened(std::string_view name, std::shared_ptr<Channel> channel) {
@@ -157,9 +160,9 @@ void DispatcherCore::ChannelOpened(std::string_view name, std::shared_ptr<Channe
     const uint32_t client = book_.ClientOf(name);
     book_.OpenFor(client, std::move(channel));
     auto waiting = std::exchange(book_.client(client).waiting, {});
-    for (const auto& entry : waiting) {
-      if (!IsWaiting(entry)) continue;
-      const Slot slot = entry.first;
+    for (const FlightKey id : waiting) {
+      if (!IsWaiting(id)) continue;
+      const Slot slot = book_.FindKey(id);
       --stats_.waiting;
       book_.flight(slot).phase = Phase::kArmed;
       PushOrWait(slot, effects);
@@ -174,9 +177,15 @@ void DispatcherCore::ChannelClosed(std::string_view name, const Channel* channel
     MutexLock lock(mu_);
     const uint32_t client = book_.FindClient(name);
     if (client == kNone) return;
+    // All have the same timeout: what is due first was pushed first.
+    std::vector<std::tuple<absl::Duration, size_t, Slot>> pushed;
     for (const Slot slot : book_.Close(client, channel)) {
       // What is being pushed or ended finds out by itself.
       if (book_.flight(slot).phase != Phase::kArmed) continue;
+      pushed.emplace_back(wheel_.DueOf(slot), pushed.size(), slot);
+    }
+    std::sort(pushed.begin(), pushed.end());
+    for (const auto& [due, place, slot] : pushed) {
       wheel_.Clear(slot);
       PushOrWait(slot, effects);
     }

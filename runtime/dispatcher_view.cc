@@ -21,6 +21,7 @@ DeliveryPhase PhaseOf(const Flight& flight) {
       return DeliveryPhase::kCounting;
     case Phase::kEnding:
       return DeliveryPhase::kEnding;
+    case Phase::kFree:
     case Phase::kDeadLettering:
       break;
   }
@@ -63,10 +64,12 @@ bool DispatcherCore::IsAudited(std::string_view id) const {
 }
 
 void DispatcherCore::Audit(std::string_view what, const Flight& flight) {
-  if (!IsAudited(flight.id.view())) return;
+  if (options_.audit == nullptr) return;
+  const FlightId id = book_.IdOf(flight);
+  if (!IsAudited(id.view())) return;
   options_.audit->Log(LogLevel::kInfo,
-                      fmt::format("{} id={} attempt={} epoch={}", what, Word(flight.id.view()),
-                                  flight.attempt, flight.epoch));
+                      fmt::format("{} id={} attempt={} epoch={}", what, Word(id.view()),
+                                  book_.AttemptOf(flight), book_.EpochOf(flight)));
 }
 
 void DispatcherCore::AuditRefusal(std::string_view what, const Acknowledgement& ack,
@@ -109,15 +112,15 @@ PendingDelivery DispatcherCore::Show(Slot slot) {
   const Track& track = book_.track(flight.track);
   const absl::Duration now = engine_.EngineNow();
   const absl::Duration due_in = wheel_.IsSet(slot) ? wheel_.DueOf(slot) - now : absl::Duration();
-  return {.id = std::string(flight.id.view()),
+  return {.id = std::string(book_.IdOf(flight).view()),
           .client = book_.client(track.client).name,
           .source = book_.source(track.source).key,
           .offset = flight.numbered ? std::optional(flight.offset) : std::nullopt,
-          .epoch = flight.epoch,
-          .attempt = flight.attempt,
+          .epoch = book_.EpochOf(flight),
+          .attempt = book_.AttemptOf(flight),
           .phase = PhaseOf(flight),
           .due_in = std::max(due_in, absl::ZeroDuration()),
-          .age = std::max(now - flight.born, absl::ZeroDuration())};
+          .age = std::max(now - book_.BornOf(flight), absl::ZeroDuration())};
 }
 
 }  // namespace holdfast

@@ -26,6 +26,13 @@ class PendingWindow {
 
   // kNone: there is none.
   Slot Find(uint64_t offset) const;
+  // Visits all slots, by offset. `visit` must not change the window.
+  template <typename Visit>  // void(Slot)
+  void ForEach(Visit visit) const {
+    for (const auto& [number, block] : blocks_) {
+      for (const Slot slot : block.slots) visit(slot);
+    }
+  }
   // Of those that are pending.
   std::optional<uint64_t> lowest_pending() const;
   // Of all.

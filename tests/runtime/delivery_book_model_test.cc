@@ -68,13 +68,13 @@ class ComparedBook {
     ASSERT_EQ(book_.in_flight(), flights_.size());
     for (const auto& [slot, flight] : flights_) {
       ASSERT_EQ(book_.Find(flight.id), slot);
-      ASSERT_TRUE(book_.Is(slot, flight.generation));
+      ASSERT_TRUE(book_.Is(slot, flight.key));
       ASSERT_LT(slot, most_at_once_) << "a free slot was not used";
     }
     if (!ended_.empty()) {
       const Ended& one = ended_[rng_.Below(ended_.size())];
       ASSERT_EQ(book_.Find(one.id), kNone);
-      ASSERT_FALSE(book_.Is(one.slot, one.generation));
+      ASSERT_FALSE(book_.Is(one.slot, one.key));
     }
   }
 
@@ -84,14 +84,13 @@ class ComparedBook {
     uint32_t track = 0;
     std::optional<uint64_t> offset;
     bool ending = false;
-    uint32_t generation = 0;
+    FlightKey key = 0;
     const Channel* channel = nullptr;
-    uint64_t pushed = 0;  // of two, which was pushed first
   };
   struct Ended {
     std::string id;
     Slot slot;
-    uint32_t generation;
+    FlightKey key;
   };
   struct Way {
     uint32_t source, client;
@@ -128,8 +127,7 @@ class ComparedBook {
     const std::string id = "id-" + std::to_string(++ids_);
     const Slot slot = book_.Add(id, track, offset);
     most_at_once_ = std::max(most_at_once_, flights_.size() + 1);
-    const uint32_t generation = book_.flight(slot).generation;
-    const Known known{.id = id, .track = track, .offset = offset, .generation = generation};
+    const Known known{.id = id, .track = track, .offset = offset, .key = book_.flight(slot).id};
     ASSERT_TRUE(flights_.emplace(slot, known).second) << "the slot is in use";
     if (!offset.has_value()) return;
     std::optional<uint64_t>& seen = book_.source(tracks_[track].source).seen;
@@ -143,7 +141,7 @@ class ComparedBook {
     book_.Remove(slot);
     ASSERT_EQ(dirty, flight.offset.has_value());
     flights_.erase(slot);
-    ended_.push_back({flight.id, slot, flight.generation});
+    ended_.push_back({flight.id, slot, flight.key});
   }
 
   void Attach(Slot slot, Known& flight) {
@@ -159,7 +157,6 @@ class ComparedBook {
     ASSERT_NE(open, open_.end()) << "its channel is another's";
     book_.Attach(slot, index);
     flight.channel = open->channel.get();
-    flight.pushed = ++pushes_;
   }
 
   void OpenOrClose() {
@@ -170,16 +167,16 @@ class ComparedBook {
       return;
     }
     const auto closed = std::next(open_.begin(), rng_.Below(open_.size()));
-    std::map<uint64_t, Slot> pushed;
+    std::vector<Slot> expected;
     for (auto& [slot, flight] : flights_) {
       if (flight.channel != closed->channel.get()) continue;
       flight.channel = nullptr;
-      pushed.emplace(flight.pushed, slot);
+      expected.push_back(slot);
     }
-    std::vector<Slot> expected;
-    for (const auto& [at, slot] : pushed) expected.push_back(slot);
-    ASSERT_EQ(book_.Close(closed->client, closed->channel.get()), expected);
-    for (const Slot slot : expected) ASSERT_EQ(book_.flight(slot).channel, kNone);
+    std::vector<Slot> pushed = book_.Close(closed->client, closed->channel.get());
+    std::sort(pushed.begin(), pushed.end());
+    ASSERT_EQ(pushed, expected);
+    for (const Slot slot : expected) ASSERT_EQ(book_.ChannelOf(book_.flight(slot)), kNone);
     ASSERT_EQ(closed->channel.use_count(), 1);
     open_.erase(closed);
   }
@@ -222,7 +219,7 @@ class ComparedBook {
   std::vector<Ended> ended_;
   std::vector<Open> open_;
   size_t most_at_once_ = 0;
-  uint64_t ids_ = 0, pushes_ = 0;
+  uint64_t ids_ = 0;
 };
 
 TEST(DeliveryBookModelTest, RandomOperationsGiveTheAnswersOfASearchThroughAllFlights) {

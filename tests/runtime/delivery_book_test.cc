@@ -102,27 +102,30 @@ TEST_F(DeliveryBookTest, AnEndThatIsNotDurableCountsForTheClientOnly) {
 }
 
 // Who comes back late for a slot finds out that it is another's now.
-TEST_F(DeliveryBookTest, ASlotThatIsGivenOutAgainIsOfANewGeneration) {
-  std::set<std::pair<Slot, uint32_t>> given;
+TEST_F(DeliveryBookTest, ASlotThatIsGivenOutAgainIsOfAnotherId) {
+  std::set<std::pair<Slot, FlightKey>> given;
   const Slot first = Add(1);
   book_.Remove(first);
   for (uint64_t i = 0; i < 100; ++i) {
     const Slot slot = Add(i % 2 == 0 ? std::optional<uint64_t>(1) : std::nullopt);
     ASSERT_EQ(slot, first);
-    const Flight& flight = book_.flight(slot);
-    EXPECT_TRUE(given.emplace(slot, flight.generation).second);
+    Flight& flight = book_.flight(slot);
+    EXPECT_TRUE(given.emplace(slot, flight.id).second);
     EXPECT_EQ(flight.phase, Phase::kArmed);
-    EXPECT_EQ(flight.attempt, 0u);
-    EXPECT_EQ(flight.channel, kNone);
-    for (const auto& [at, generation] : given) {
-      ASSERT_EQ(book_.Is(at, generation), generation == flight.generation);
-    }
+    EXPECT_EQ(book_.EpochOf(flight), 0u);
+    EXPECT_EQ(book_.AttemptOf(flight), 0u);
+    EXPECT_EQ(book_.ChannelOf(flight), kNone);
+    for (const auto& [at, id] : given) ASSERT_EQ(book_.Is(at, id), id == flight.id);
     // None of it may be seen by whoever comes next.
-    book_.flight(slot).attempt = 5;
-    book_.flight(slot).phase = Phase::kEnding;
+    book_.SetEpoch(flight, i % 3 == 0 ? UINT64_MAX : 7);
+    book_.SetAttempt(flight, i % 5 == 0 ? UINT32_MAX : 5);
+    flight.phase = Phase::kEnding;
     book_.Attach(slot, Open(one_));
+    if (i % 7 == 0) {
+      EXPECT_EQ(++book_.DeadAttemptsOf(flight), 1u);
+    }
     book_.Remove(slot);
-    EXPECT_FALSE(book_.Is(slot, book_.flight(slot).generation));
+    EXPECT_FALSE(book_.Is(slot, flight.id));
     EXPECT_EQ(book_.Close(client_, one_.get()), Slots());
   }
 }
@@ -140,8 +143,91 @@ TEST_F(DeliveryBookTest, AnIdIsFoundWhileItsFlightIsInFlightOnly) {
   EXPECT_EQ(book_.in_flight(), 0u);
 }
 
+// Ids that engines make, and others.
+TEST_F(DeliveryBookTest, AnIdIsItsBytes) {
+  std::map<std::string, Slot> slots;
+  for (const std::string id : {"7-00ff-12", "7-00ff-012", "7-00ff-0", "7-00ff-", "8-00ff-12", "12",
+                               "word", "", "7-00ff-12x"}) {
+    slots[id] = book_.Add(id, track_, std::nullopt);
+  }
+  for (const auto& [id, slot] : slots) {
+    ASSERT_EQ(book_.Find(id), slot) << id;
+    ASSERT_EQ(book_.IdOf(book_.flight(slot)).view(), id);
+  }
+  for (const std::string id : {"7-00ff-1", "7-00ff-0012", "9-00ff-12", "wor", "words", "2"}) {
+    EXPECT_EQ(book_.Find(id), kNone) << id;
+  }
+  for (const auto& [id, slot] : slots) {
+    book_.Remove(slot);
+    ASSERT_EQ(book_.Find(id), kNone) << id;
+  }
+}
+
+// Each by itself, and one after the other.
+TEST_F(DeliveryBookTest, WhatIsLargeComesBackAsItWas) {
+  const Slot slot = Add(1), other = Add(2);
+  book_.SetEpoch(book_.flight(other), 3);
+  Flight& flight = book_.flight(slot);
+  const uint32_t number = Open(one_);
+  book_.Attach(slot, number);
+  for (const uint64_t epoch : {uint64_t{1}, uint64_t{UINT32_MAX}, uint64_t{1} << 32, UINT64_MAX}) {
+    for (const uint32_t attempt : {0u, 1'023u, 1'024u, UINT32_MAX}) {
+      book_.SetEpoch(flight, epoch);
+      book_.SetAttempt(flight, attempt);
+      ASSERT_EQ(book_.EpochOf(flight), epoch);
+      ASSERT_EQ(book_.AttemptOf(flight), attempt);
+      ASSERT_EQ(book_.ChannelOf(flight), number);
+    }
+  }
+  book_.SetEpoch(flight, 2);
+  EXPECT_EQ(book_.EpochOf(flight), 2u);
+  EXPECT_EQ(++book_.DeadAttemptsOf(flight), 1u);
+  EXPECT_EQ(++book_.DeadAttemptsOf(flight), 2u);
+  EXPECT_EQ(book_.AttemptOf(flight), UINT32_MAX);
+  EXPECT_EQ(book_.Close(client_, one_.get()), Slots{slot});
+  EXPECT_EQ(book_.ChannelOf(flight), kNone);
+  EXPECT_EQ(book_.EpochOf(book_.flight(other)), 3u);
+}
+
+TEST_F(DeliveryBookTest, AFlightIsAsOldAsItsPutSays) {
+  const Slot slot = Add(1);
+  Flight& flight = book_.flight(slot);
+  const absl::Duration year = absl::Hours(24 * 365);
+  for (const absl::Duration born :
+       {absl::ZeroDuration(), absl::Milliseconds(10), absl::Seconds(-3),
+        absl::Seconds(1e6) + absl::Milliseconds(70), 100 * year, -100 * year}) {
+    book_.SetBorn(flight, born);
+    EXPECT_EQ(book_.BornOf(flight), born);
+    EXPECT_EQ(book_.OldestOf(client_), born);
+  }
+  book_.SetBorn(flight, absl::Milliseconds(1'019));
+  EXPECT_EQ(book_.BornOf(flight), absl::Milliseconds(1'010));
+  for (const absl::Duration never : {1'000 * year, absl::InfiniteDuration()}) {
+    book_.SetBorn(flight, never);
+    EXPECT_GT(book_.BornOf(flight), 100 * year);
+    book_.SetBorn(flight, -never);
+    EXPECT_LT(book_.BornOf(flight), -100 * year);
+  }
+}
+
+// More channels than a flight has bits for.
+TEST_F(DeliveryBookTest, EveryChannelOfManyGivesBackItsOwn) {
+  constexpr uint64_t kChannels = 600;
+  std::vector<std::shared_ptr<Channel>> channels;
+  std::vector<Slot> slots;
+  for (uint64_t i = 0; i < kChannels; ++i) {
+    channels.push_back(std::make_shared<SilentChannel>());
+    slots.push_back(Add(i));
+    book_.Attach(slots.back(), Open(channels.back()));
+  }
+  for (uint64_t i = 0; i < kChannels; ++i) {
+    ASSERT_EQ(book_.Close(client_, channels[i].get()), Slots{slots[i]}) << i;
+  }
+  EXPECT_EQ(book_.NextChannel(client_), kNone);
+}
+
 // Proves: T9
-TEST_F(DeliveryBookTest, AChannelThatClosesGivesBackWhatWasPushedOverItOldestFirst) {
+TEST_F(DeliveryBookTest, AChannelThatClosesGivesBackWhatWasPushedOverIt) {
   const uint32_t one = Open(one_), two = Open(two_);
   const Slot a = Add(1), b = Add(2), c = Add(3), d = Add(4), e = Add(5), f = Add(6);
   for (const Slot slot : {a, b, c, d, e}) book_.Attach(slot, one);
@@ -150,12 +236,13 @@ TEST_F(DeliveryBookTest, AChannelThatClosesGivesBackWhatWasPushedOverItOldestFir
   book_.Attach(b, two);
   book_.Detach(c);
   book_.Remove(d);
-  EXPECT_EQ(book_.Close(client_, one_.get()), (Slots{e, a}));
-  EXPECT_EQ(book_.flight(e).channel, kNone);
-  EXPECT_EQ(book_.channel(one).channel, nullptr);
+  const Slot g = Add(std::nullopt);
+  book_.Attach(g, one);
+  EXPECT_EQ(book_.Close(client_, one_.get()), (Slots{a, e, g}));
+  EXPECT_EQ(book_.ChannelOf(book_.flight(e)), kNone);
   EXPECT_EQ(one_.use_count(), 1);
   EXPECT_EQ(book_.Close(client_, one_.get()), Slots());
-  EXPECT_EQ(book_.Close(client_, two_.get()), (Slots{f, b}));
+  EXPECT_EQ(book_.Close(client_, two_.get()), (Slots{b, f}));
 }
 
 TEST_F(DeliveryBookTest, AChannelIsClosedForItsOwnClientOnly) {
@@ -187,14 +274,17 @@ TEST_F(DeliveryBookTest, OpenChannelsTakeTurns) {
   };
   expect_turns();
   book_.NextChannel(client_);
-  const uint32_t middle = book_.client(client_).channels[1];
-  book_.Close(client_, book_.channel(middle).channel.get());
-  open.erase(middle);
+  book_.Close(client_, channels[1].get());
+  open.erase(1);
   expect_turns();
-  // Its number is used again, and by another client as well.
+  // Its number is used again; those of other clients are their own.
   const uint32_t other = book_.ClientOf("other");
-  EXPECT_EQ(book_.OpenFor(other, one_), middle);
-  EXPECT_EQ(book_.NextChannel(other), middle);
+  const uint32_t first = book_.OpenFor(other, one_);
+  EXPECT_EQ(book_.NextChannel(other), first);
+  EXPECT_EQ(book_.NextChannel(other), first);
+  expect_turns();
+  EXPECT_EQ(Open(two_), 1u);
+  open.insert(1);
   expect_turns();
 }
 
@@ -219,16 +309,16 @@ TEST_F(DeliveryBookTest, AnEventWithoutANumberEndsWithItsLastTarget) {
 TEST_F(DeliveryBookTest, FlightsWithoutANumberHoldNoOffset) {
   book_.source(source_).seen = 5;
   const Slot slot = Add(std::nullopt);
-  book_.flight(slot).offset = 3;  // the event's place, no offset
-  const Slot numbered = Add(3);
-  EXPECT_EQ(book_.FindAt(track_, 3), numbered);
+  const uint64_t event = book_.flight(slot).offset;  // no offset
+  const Slot numbered = Add(event);
+  EXPECT_EQ(book_.FindAt(track_, event), numbered);
   book_.Remove(numbered);
   book_.source(source_).cursor_dirty = false;
   book_.BeginEnd(slot);
   book_.AbandonEnd(slot);
   EXPECT_EQ(book_.NextOf(track_), 6u);
   EXPECT_EQ(book_.CursorOf(source_), 6u);
-  EXPECT_FALSE(book_.Unfinished(source_, 3));
+  EXPECT_FALSE(book_.Unfinished(source_, event));
   EXPECT_EQ(book_.client(client_).in_flight, 1u);
   book_.Remove(slot);
   EXPECT_FALSE(book_.source(source_).cursor_dirty);

@@ -139,7 +139,10 @@ TEST(DispatchLoopTest, EverythingIsFinishedWithAllThreadsAtWork) {
     });
   }
   for (std::thread& producer : producers) producer.join();
-  while (source.finished < kEvents * kSources) std::this_thread::yield();
+  // A source is told before the client is answered.
+  while (source.finished < kEvents * kSources || a->acked + b->acked < 2 * kEvents * kSources) {
+    std::this_thread::yield();
+  }
   EXPECT_EQ(dispatcher->Stats().in_flight, 0u);
   EXPECT_EQ(source.finished, kEvents * kSources);
   EXPECT_EQ(a->acked + b->acked, 2 * kEvents * kSources);

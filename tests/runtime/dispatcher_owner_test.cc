@@ -223,6 +223,35 @@ TEST_F(DispatcherEpochTest, ARaisedEpochRefusesTheOldOneAndIsPushed) {
   EXPECT_EQ(world_.Ack(id, "billing", 1).code(), StatusCode::kNotFound);
 }
 
+// All 64 bits of an epoch count, in memory, in what is pushed and after a restart.
+// Proves: A3
+TEST_F(DispatcherEpochTest, AnEpochOfAnySizeIsTheDeliverysOwn) {
+  constexpr uint64_t kLarge = (uint64_t{1} << 32) + 1;
+  world_.StartAndRecover();
+  auto channel = world_.Open("billing");
+  const std::string id = world_.Deliver(7, {"billing"}).targets[0].id;
+  EXPECT_OK(Resubscribe({.client = "billing", .epoch = kLarge}));
+  const std::string put_later = world_.Deliver(8, {"billing"}).targets[0].id;
+  for (int start = 0; start < 2; ++start) {
+    for (const std::string& of : {id, put_later}) {
+      EXPECT_EQ(EpochOf(of), kLarge);
+      for (const uint64_t other : {uint64_t{1}, kLarge - 1, kLarge + 1, kLarge << 1}) {
+        EXPECT_FAILS(world_.Ack(of, "billing", other), kPermissionDenied, kStaleOwner);
+      }
+    }
+    world_.Kill();
+    world_.StartAndRecover();
+    channel = world_.Open("billing");
+  }
+  world_.Advance(absl::Seconds(32));
+  ASSERT_EQ(channel->pushed.size(), 2u);
+  for (const Delivery& pushed : channel->pushed) {
+    EXPECT_EQ(pushed.epoch, kLarge);
+    EXPECT_OK(world_.Ack(pushed.id, "billing", kLarge));
+  }
+  EXPECT_EQ(world_.dispatcher->Stats().in_flight, 0u);
+}
+
 TEST_F(DispatcherEpochTest, OnlyTheEpochChanges) {
   world_.StartAndRecover();
   const auto channel = world_.Open("billing");

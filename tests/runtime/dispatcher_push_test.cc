@@ -64,6 +64,55 @@ TEST_F(DispatcherPushTest, AClosedChannelGivesItsDeliveriesToAnother) {
   EXPECT_EQ(world_.dispatcher->Stats().waiting, 0u);
 }
 
+// By when they were pushed, not by where they are from.
+TEST_F(DispatcherPushTest, WhatAClosedChannelGivesBackGoesOutOldestPushFirst) {
+  world_.StartAndRecover();
+  const auto first = world_.Open("billing");
+  std::vector<std::string> ids;
+  for (const uint64_t partition : {2, 0, 1}) {
+    for (uint64_t offset = 0; offset < 2; ++offset) {
+      const auto result = world_.dispatcher->Deliver(
+          {.source = {"orders", 1, partition}, .offset = offset, .event = "event"},
+          {{.client = "billing"}});
+      ASSERT_OK(result);
+      ids.push_back(result->targets[0].id);
+    }
+    world_.Advance(absl::Seconds(1));
+  }
+  // Pushed once more: it is the newest.
+  const Status nacked = world_.dispatcher->Nack({.id = ids[0], .client = "billing", .epoch = 1});
+  ASSERT_OK(nacked);
+  world_.Advance(absl::Seconds(5));
+  ASSERT_EQ(first->pushed.size(), 7u);
+  std::rotate(ids.begin(), ids.begin() + 1, ids.end());
+  const auto second = world_.Open("billing");
+  world_.dispatcher->ChannelClosed("billing", first.get());
+  world_.Settle();
+  EXPECT_EQ(second->ids(), ids);
+}
+
+// What has no number, and was pushed before a restart, is given back like everything else.
+TEST_F(DispatcherPushTest, AClosedChannelGivesBackWhatHasNoNumber) {
+  world_.StartAndRecover();
+  ASSERT_OK(world_.dispatcher->Deliver({.source = world_.kSource, .event = "one", .token = 1},
+                                       {{.client = "billing"}}));
+  world_.Settle();
+  world_.Kill();
+  world_.StartAndRecover();
+  ASSERT_OK(world_.dispatcher->Deliver({.source = world_.kSource, .event = "two", .token = 2},
+                                       {{.client = "billing"}}));
+  const auto first = world_.Open("billing");
+  world_.Advance(absl::Seconds(1));
+  ASSERT_EQ(first->pushed.size(), 2u);
+  const auto second = world_.Open("billing");
+  world_.dispatcher->ChannelClosed("billing", first.get());
+  world_.Settle();
+  ASSERT_EQ(second->pushed.size(), 2u);
+  for (const std::string& id : second->ids()) EXPECT_OK(world_.Ack(id, "billing"));
+  EXPECT_EQ(world_.dispatcher->Stats().in_flight, 0u);
+  EXPECT_EQ(world_.source.tokens, (std::map<uint64_t, int>{{2, 1}}));
+}
+
 // A channel that closes while the count of its push is on its way: the push is made over the next
 // one, and counted once.
 // Proves: T1, T9

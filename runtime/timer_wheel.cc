@@ -8,7 +8,11 @@
 namespace holdfast {
 
 TimerWheel::TimerWheel(absl::Duration now)
-    : now_(static_cast<uint64_t>(std::max(now, absl::ZeroDuration()) / kGrain)) {}
+    : now_(static_cast<uint64_t>(std::max(now, absl::ZeroDuration()) / kGrain)) {
+  for (uint32_t list = 0; list < heads_.size(); ++list) {
+    heads_[list].previous = heads_[list].next = kHeads + list;
+  }
+}
 
 // Rounded up, so that no timer fires early. What lies beyond all rings waits in the last one.
 uint64_t TimerWheel::TickAt(absl::Duration due) {
@@ -25,21 +29,31 @@ uint64_t TimerWheel::TickAt(absl::Duration due) {
 }
 
 void TimerWheel::Set(Timer timer, absl::Duration due) {
+  CHECK(timer < kHeads);
   if (timer >= nodes_.size()) nodes_.resize(timer + 1);
   Clear(timer);
-  nodes_[timer].tick = TickAt(due) & kTickMax;
-  Place(timer);
+  PlaceAt(timer, TickAt(due));
   ++size_;
 }
 
 void TimerWheel::Clear(Timer timer) {
   if (!IsSet(timer)) return;
   Unlink(timer);
+  if (!far_.empty()) far_.erase(timer);
   --size_;
 }
 
 bool TimerWheel::IsSet(Timer timer) const {
-  return timer < nodes_.size() && nodes_[timer].list != kNoList;
+  return timer < nodes_.size() && nodes_[timer].next != kNone;
+}
+
+// Time does not pass a timer that is set: it is due now or later.
+uint64_t TimerWheel::TickOf(Timer timer) const {
+  if (!far_.empty()) {
+    const auto far = far_.find(timer);
+    if (far != far_.end()) return far->second;
+  }
+  return now_ + (nodes_[timer].tick - static_cast<uint32_t>(now_));
 }
 
 bool TimerWheel::Turn(absl::Duration now, const Most& most, std::vector<Timer>& due) {
@@ -49,14 +63,14 @@ bool TimerWheel::Turn(absl::Duration now, const Most& most, std::vector<Timer>& 
   for (;;) {
     // First: what lies in the rings is due at this tick, what is ready may be of an earlier one.
     if (!Cascade(moves)) return true;
-    List& ready = lists_[kReady];
-    for (; ready.first != kNone && taken < most.due; ++taken) {
-      const Timer timer = ready.first;
+    const Node& ready = heads_[kReady];
+    for (; ready.next < kHeads && taken < most.due; ++taken) {
+      const Timer timer = ready.next;
       Unlink(timer);
       --size_;
       due.push_back(timer);
     }
-    if (ready.first != kNone) return true;
+    if (ready.next < kHeads) return true;
     if (now_ == end) return false;
     now_ = std::min(NextStop(), end);
     rings_left_ = kRings;
@@ -66,7 +80,7 @@ bool TimerWheel::Turn(absl::Duration now, const Most& most, std::vector<Timer>& 
 // The next tick at which a slot may have timers: rings that are empty are passed in one step.
 uint64_t TimerWheel::NextStop() const {
   size_t ring = 0;
-  while (ring < kRings && in_ring_[ring] == 0) ++ring;
+  while (ring < kRings && taken_[ring].none()) ++ring;
   if (ring == kRings) return ~uint64_t{0};
   return ((now_ >> (kSlotBits * ring)) + 1) << (kSlotBits * ring);
 }
@@ -78,10 +92,10 @@ bool TimerWheel::Cascade(size_t& moves) {
   for (; rings_left_ > 0; --rings_left_) {
     const size_t ring = rings_left_ - 1, bits = kSlotBits * ring;
     if (now_ % (uint64_t{1} << bits) != 0) continue;
-    const List& list = lists_[ring * kSlots + ((now_ >> bits) & (kSlots - 1))];
-    for (; list.first != kNone; --moves) {
+    const Node& list = heads_[ring * kSlots + ((now_ >> bits) & (kSlots - 1))];
+    for (; list.next < kHeads; --moves) {
       if (moves == 0) return false;
-      const Timer timer = list.first;
+      const Timer timer = list.next;
       Unlink(timer);
       Place(timer);
     }
@@ -90,39 +104,46 @@ bool TimerWheel::Cascade(size_t& moves) {
 }
 
 void TimerWheel::Place(Timer timer) {
-  const uint64_t tick = nodes_[timer].tick;
-  if (tick <= now_) return Link(timer, kReady);
-  uint64_t reached = tick;
-  for (size_t ring = 0; ring < kRings; ++ring) {
-    const uint64_t slot = reached >> (kSlotBits * ring), here = now_ >> (kSlotBits * ring);
-    const bool last = ring + 1 == kRings;
-    if (slot - here < kSlots || last) {
-      // Beyond the last ring: the slot that comes last, and from there on once more.
-      const uint64_t at = std::min(slot, here + kSlots - 1);
-      return Link(timer, static_cast<uint32_t>(ring * kSlots + (at & (kSlots - 1))));
-    }
+  const uint64_t tick = TickOf(timer);
+  if (!far_.empty()) far_.erase(timer);
+  PlaceAt(timer, tick);
+}
+
+void TimerWheel::PlaceAt(Timer timer, uint64_t tick) {
+  if (tick > now_ + kReach) {
+    far_.emplace(timer, tick);
+    tick = now_ + kReach;
   }
+  tick = std::max(tick, now_);
+  nodes_[timer].tick = static_cast<uint32_t>(tick);
+  if (tick == now_) return Link(timer, kReady);
+  size_t ring = 0;
+  while ((tick >> (kSlotBits * ring)) - (now_ >> (kSlotBits * ring)) >= kSlots) ++ring;
+  CHECK(ring < kRings);  // kReach is within the last one
+  const uint64_t slot = tick >> (kSlotBits * ring);
+  Link(timer, static_cast<uint32_t>(ring * kSlots + (slot & (kSlots - 1))));
 }
 
 void TimerWheel::Link(Timer timer, uint32_t list) {
+  Node& head = heads_[list];
   Node& node = nodes_[timer];
-  List& into = lists_[list];
-  node.list = list & 0xfff;
-  node.previous = into.last;
-  node.next = kNone;
-  (into.last == kNone ? into.first : nodes_[into.last].next) = timer;
-  into.last = timer;
-  ++in_ring_[list / kSlots];
+  node.previous = head.previous;
+  node.next = kHeads + list;
+  NodeAt(head.previous).next = timer;
+  head.previous = timer;
+  if (list < kReady) taken_[list / kSlots].set(list % kSlots);
 }
 
 void TimerWheel::Unlink(Timer timer) {
   Node& node = nodes_[timer];
-  CHECK(node.list != kNoList);
-  List& from = lists_[node.list];
-  (node.previous == kNone ? from.first : nodes_[node.previous].next) = node.next;
-  (node.next == kNone ? from.last : nodes_[node.next].previous) = node.previous;
-  --in_ring_[node.list / kSlots];
-  node.list = kNoList;
+  CHECK(node.next != kNone);
+  NodeAt(node.previous).next = node.next;
+  NodeAt(node.next).previous = node.previous;
+  if (node.previous == node.next) {  // the head: no other is left
+    const uint32_t list = node.next - kHeads;
+    if (list < kReady) taken_[list / kSlots].reset(list % kSlots);
+  }
+  node.next = kNone;
 }
 
 }  // namespace holdfast

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 
 namespace holdfast {
@@ -32,9 +34,7 @@ class TimerWheel {
   void Clear(Timer timer);
   bool IsSet(Timer timer) const;
   // When it fires. Needs: it is set
-  absl::Duration DueOf(Timer timer) const {
-    return kGrain * static_cast<int64_t>(nodes_[timer].tick);
-  }
+  absl::Duration DueOf(Timer timer) const { return kGrain * static_cast<int64_t>(TickOf(timer)); }
   size_t size() const { return size_; }
 
   // What one turn does at most.
@@ -53,31 +53,37 @@ class TimerWheel {
   static constexpr size_t kSlots = size_t{1} << kSlotBits;
   static constexpr uint32_t kReady = kRings * kSlots;  // the list of what is due
 
-  static constexpr uint32_t kNoList = kReady + 1;
   static constexpr uint64_t kTickMax = (uint64_t{1} << 52) - 1;  // two million years
+  // A timer is set at most so far ahead: a year. What is due later waits in far_ as well, and goes
+  // on from there.
+  static constexpr uint64_t kReach = (uint64_t{1} << 31) - 1;
 
+  // A timer in a circle with the head of its list.
   struct Node {
-    uint64_t tick : 52 = 0;  // when it is due
-    uint64_t list : 12 = kNoList;
+    uint32_t tick = 0;  // when it is due: the low half, which is enough within kReach
     uint32_t previous = kNone, next = kNone;
   };
-  static_assert(sizeof(Node) == 16 && kNoList < 1 << 12);
+  static_assert(sizeof(Node) == 12);
+  static constexpr uint32_t kHeads = ~uint32_t{0} - 4'096;  // numbers from here on are heads
+  static_assert(kHeads + kReady < kNone);
+
   static uint64_t TickAt(absl::Duration due);
+  uint64_t TickOf(Timer timer) const;
+  Node& NodeAt(uint32_t at) { return at < kHeads ? nodes_[at] : heads_[at - kHeads]; }
   void Link(Timer timer, uint32_t list);
   void Unlink(Timer timer);
   void Place(Timer timer);
+  void PlaceAt(Timer timer, uint64_t tick);
   uint64_t NextStop() const;
   bool Cascade(size_t& moves);
 
   uint64_t now_;           // in ticks; everything up to it was looked at
   size_t rings_left_ = 0;  // whose slot of now_ may still hold timers: the rings below this one
   size_t size_ = 0;
-  std::deque<Node> nodes_;  // grows without moving what is there
-  struct List {
-    uint32_t first = kNone, last = kNone;
-  };
-  std::array<List, kRings * kSlots + 1> lists_;
-  std::array<size_t, kRings + 1> in_ring_{};  // timers; the last: those that are ready
+  std::deque<Node> nodes_;                    // grows without moving what is there
+  absl::flat_hash_map<Timer, uint64_t> far_;  // ticks
+  std::array<Node, kRings * kSlots + 1> heads_;
+  std::array<std::bitset<kSlots>, kRings> taken_;  // slots that have timers
 };
 
 }  // namespace holdfast

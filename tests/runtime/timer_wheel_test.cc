@@ -25,9 +25,9 @@ Timers TurnOf(TimerWheel& wheel, absl::Duration now, size_t most = kAll) {
   return due;
 }
 
-// How far each ring reaches, in ticks: 256, 256^2, 256^3, 256^4.
+// How far each ring reaches, in ticks: 256, 256^2, 256^3, and what is set at once in the last one.
 std::vector<int64_t> Borders() {
-  return {int64_t{1} << 8, int64_t{1} << 16, int64_t{1} << 24, int64_t{1} << 32};
+  return {int64_t{1} << 8, int64_t{1} << 16, int64_t{1} << 24, int64_t{1} << 31, int64_t{1} << 32};
 }
 
 TEST(TimerWheelTest, ATimerFiresOnce) {
@@ -87,6 +87,25 @@ TEST(TimerWheelTest, ATimerThatIsSetAnewFiresAtItsNewTimeOnly) {
   wheel.Set(1, 1'001 * kGrain);
   EXPECT_EQ(TurnOf(wheel, 1'001 * kGrain), Timers{1});
   EXPECT_EQ(TurnOf(wheel, kYear), Timers());
+}
+
+// Years ahead and nearer by turns: what one was set for is forgotten with it.
+TEST(TimerWheelTest, ATimerThatIsFarAheadIsClearedAndSetAnewLikeAnyOther) {
+  TimerWheel wheel(absl::ZeroDuration());
+  wheel.Set(1, 5 * kYear);
+  wheel.Set(2, 5 * kYear);
+  wheel.Set(1, kYear / 2);
+  wheel.Clear(2);
+  EXPECT_EQ(wheel.size(), 1u);
+  EXPECT_EQ(wheel.DueOf(1), kYear / 2);
+  wheel.Set(2, 10 * kGrain);
+  EXPECT_EQ(wheel.DueOf(2), 10 * kGrain);
+  EXPECT_EQ(TurnOf(wheel, kYear), (Timers{2, 1}));
+  wheel.Set(1, 7 * kYear);
+  EXPECT_EQ(wheel.DueOf(1), 7 * kYear);
+  EXPECT_EQ(TurnOf(wheel, 7 * kYear - kInstant), Timers());
+  EXPECT_EQ(wheel.DueOf(1), 7 * kYear);
+  EXPECT_EQ(TurnOf(wheel, 7 * kYear), Timers{1});
 }
 
 TEST(TimerWheelTest, WhatIsDueInThePastIsDueAtOnce) {

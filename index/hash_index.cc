@@ -126,6 +126,8 @@ void HashIndex::Clear() {
   for (Partition& partition : partitions_) partition = Partition();
   chunks_.clear();
   chunks_.shrink_to_fit();
+  table_space_ = PageSpace(kTableSpaceBytes);
+  slot_space_ = PageSpace(kSlotSpaceBytes);
   wide_ = {};
   keys_ = KeyArena();
   live_ = std::vector<uint64_t>();
@@ -240,7 +242,7 @@ void HashIndex::Grow(Partition& partition, uint32_t capacity) {
   Partition grown;
   grown.capacity = capacity;
   grown.used = partition.used;
-  grown.entries = PageArray<uint64_t>(grown.capacity);
+  grown.entries = PageArray<uint64_t>(grown.capacity, table_space_);
   for (uint32_t i = 0; i < partition.capacity; ++i) {
     if (partition.entries[i] != 0) Place(grown, partition.entries[i]);
   }
@@ -253,7 +255,7 @@ HashIndex::Slot HashIndex::TakeSlot() {
     free_ = At(slot).key;
   } else {
     slot = slots_used_++;
-    if (slot / kSlotsPerChunk == chunks_.size()) chunks_.emplace_back(kSlotsPerChunk);
+    if (slot / kSlotsPerChunk == chunks_.size()) chunks_.emplace_back(kSlotsPerChunk, slot_space_);
     if (slot / 64 == live_.size()) live_.push_back(0);
   }
   live_[slot / 64] |= uint64_t{1} << (slot % 64);

@@ -146,6 +146,9 @@ class HashIndex {
 
   static constexpr size_t kPartitions = 256;
   static constexpr size_t kSlotsPerChunk = 65'536;  // its pages are taken as they are used
+  // Tables grow all at about the same time, in the same order: those of one region end together.
+  static constexpr size_t kTableSpaceBytes = size_t{16} << 20;
+  static constexpr size_t kSlotSpaceBytes = size_t{64} << 20;
   static constexpr uint64_t kKeysMax = uint64_t{1} << 31;
   // A partition is at most 13/16 full, and after it grew by 6/5 at least 65/96.
   static constexpr uint32_t kFullOf16 = 13;
@@ -161,8 +164,8 @@ class HashIndex {
     return static_cast<uint32_t>((uint64_t{fingerprint} * capacity) >> 32);
   }
   static void Place(Partition& partition, uint64_t entry);
-  static void Grow(Partition& partition);
-  static void Grow(Partition& partition, uint32_t capacity);
+  void Grow(Partition& partition);
+  void Grow(Partition& partition, uint32_t capacity);
 
   PackedSlot& At(Slot slot) const { return chunks_[slot / kSlotsPerChunk][slot % kSlotsPerChunk]; }
   Slot TakeSlot();
@@ -170,6 +173,8 @@ class HashIndex {
   const uint64_t seed_;
   const HashFunction hash_;
   std::array<Partition, kPartitions> partitions_;
+  PageSpace table_space_{kTableSpaceBytes};
+  PageSpace slot_space_{kSlotSpaceBytes};
   std::vector<PageArray<PackedSlot>> chunks_;
   absl::flat_hash_map<Slot, Wide> wide_;
   KeyArena keys_;

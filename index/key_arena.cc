@@ -11,7 +11,7 @@ KeyArena::Handle KeyArena::Add(std::string_view key) {
     std::memcpy(&free_[granules], At(handle), sizeof(uint32_t));  // The next free one.
   } else {
     if (used_ + granules > kGranulesPerChunk) {
-      chunks_.emplace_back(kChunkBytes);
+      chunks_.emplace_back(kChunkBytes, space_);
       CHECK(chunks_.size() < UINT32_MAX / kGranulesPerChunk);
       used_ = 0;
     }

@@ -49,6 +49,7 @@ class KeyArena {
     return chunks_[handle / kGranulesPerChunk].get() + (handle % kGranulesPerChunk) * kGranuleBytes;
   }
 
+  PageSpace space_{16 * kChunkBytes};
   std::vector<PageArray<std::byte>> chunks_;
   size_t used_ =
       kGranulesPerChunk;        // granules of the newest chunk; a first one is made when needed

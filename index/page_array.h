@@ -1,9 +1,12 @@
-// PageArray: a zeroed array of plain values with pages of its own.
+// PageArray: a zeroed array of plain values with pages of its own, or in huge pages with others.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
+
+#include "journal/base/huge_pages.h"
 
 namespace holdfast {
 
@@ -17,14 +20,39 @@ class Pages {
 
   Pages() = default;
   explicit Pages(size_t bytes);
+  // A part of `region`, from `begin` on, that nothing else was given.
+  Pages(std::shared_ptr<HugePages> region, std::byte* begin)
+      : bytes_(begin, Release{.mapped = 0, .region = std::move(region)}) {}
   std::byte* data() const { return bytes_.get(); }
 
  private:
   struct Release {
-    size_t mapped;  // bytes; 0: of the heap
+    size_t mapped;                      // bytes; 0: of the heap, or of a region
+    std::shared_ptr<HugePages> region;  // goes with the last of its parts, and its space
     void operator()(std::byte* bytes) const;
   };
   std::unique_ptr<std::byte, Release> bytes_;
+};
+
+// Where arrays that are used together and end together get their memory. What is beyond
+// kPlainBytes lies one behind the other in regions of huge pages: a look at a table of many
+// megabytes costs no miss of the TLB then, and its first use no fault for every 4 KiB. A region
+// goes when all that lies in it has gone. Below, arrays have memory by themselves: a small store is
+// not to take pages of 2 MiB.
+// Threads: one at a time.
+class PageSpace {
+ public:
+  static constexpr size_t kPlainBytes = size_t{4} << 20;  // of all that was taken
+
+  // What does not fill the end of a region is left free, so it is many times what is taken.
+  explicit PageSpace(size_t region_bytes) : region_bytes_(region_bytes) {}
+  Pages Take(size_t bytes);
+
+ private:
+  size_t region_bytes_;
+  uint64_t taken_ = 0;
+  std::shared_ptr<HugePages> region_;  // the newest; the arrays in it hold it too
+  size_t used_ = 0;                    // of it
 };
 
 // Threads: as an array.
@@ -35,6 +63,7 @@ class PageArray {
  public:
   PageArray() = default;
   explicit PageArray(size_t count) : pages_(count * sizeof(Value)) {}
+  PageArray(size_t count, PageSpace& space) : pages_(space.Take(count * sizeof(Value))) {}
   Value* get() const { return reinterpret_cast<Value*>(pages_.data()); }
   Value& operator[](size_t at) const { return get()[at]; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -33,6 +34,47 @@ TEST(PageArrayTest, AnArrayThatIsMovedKeepsItsPlace) {
     EXPECT_EQ(to.get(), place);
     EXPECT_EQ(to[count - 1], 7u);
   }
+}
+
+// On both sides of where a space begins with huge pages, and of the end of a region.
+TEST(PageSpaceTest, ArraysBeginWithZerosAndDoNotMeet) {
+  constexpr size_t kCount = Pages::kOwnPagesMin / 8 + 1;
+  PageSpace space(size_t{4} << 20);
+  for (int round = 0; round < 2; ++round) {  // what was given back does not come back as it was
+    std::vector<PageArray<uint64_t>> arrays;
+    for (uint64_t number = 0; number < 400; ++number) {
+      const PageArray<uint64_t>& array = arrays.emplace_back(kCount, space);
+      ASSERT_TRUE(
+          std::all_of(array.get(), array.get() + kCount, [](uint64_t v) { return v == 0; }));
+      std::fill_n(array.get(), kCount, number + 1);
+    }
+    for (uint64_t number = 0; number < 400; ++number) {
+      const uint64_t* const array = arrays[number].get();
+      ASSERT_TRUE(std::all_of(array, array + kCount, [&](uint64_t v) { return v == number + 1; }));
+    }
+  }
+}
+
+TEST(PageSpaceTest, LargeArraysLieOneBehindTheOtherOnceThereAreMany) {
+  constexpr size_t kCount = size_t{100} << 10;
+  PageSpace space(size_t{16} << 20);
+  const PageArray<std::byte> plain(PageSpace::kPlainBytes, space);
+  const PageArray<std::byte> first(kCount, space), second(kCount, space);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(first.get()) % kHugePageBytes, 0u);
+  EXPECT_EQ(second.get(), first.get() + kCount);
+  const PageArray<std::byte> larger(size_t{20} << 20, space);
+  larger[(size_t{20} << 20) - 1] = std::byte{1};
+}
+
+TEST(PageSpaceTest, AnArrayOutlivesItsSpace) {
+  PageArray<uint64_t> array;
+  {
+    PageSpace space(size_t{4} << 20);
+    const PageArray<uint64_t> plain(PageSpace::kPlainBytes / 8, space);
+    array = PageArray<uint64_t>(100'000, space);
+  }
+  array[99'999] = 7;
+  EXPECT_EQ(array[99'999], 7u);
 }
 
 }  // namespace

@@ -87,6 +87,10 @@ class RunningJournal final : public Journal {
     appender_.AssertHeld();
     return appender_.Append(draft);
   }
+  Lsn appended() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
+    committer_.mu().AssertHeld();
+    return committer_.queue().positions().appended;
+  }
   void Kick() override { committer_.Kick(); }
   StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override {
     if (std::optional<std::string> record = committer_.FindUnwritten(ref, lsn)) {

@@ -17,6 +17,7 @@ class ReadOnlyJournal final : public RecordSink {
   // Errors: kFailedPrecondition kReadOnly, always
   Status Reserve(uint64_t batch_bytes, Claim claim) override;
   Lsn Append(const BatchDraft& draft) override;
+  Lsn appended() const override { return Lsn(); }
   void Kick() override {}
   StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override;
   void ReadRecords(std::span<const Place> places, RecordBlock& records) override;

@@ -45,6 +45,10 @@ class RecordSink : public CommitSource {
   // Needs: a Reserve for at least that many bytes just before; 1 .. 65,535 records.
   virtual Lsn Append(const BatchDraft& draft) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
 
+  // The newest record; none: nothing was ever appended. Where it is still the same, so is the state
+  // of every store.
+  virtual Lsn appended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
+
   // Starts what Append left to do (writing a group if the device is free). Call after the sequencer
   // was released, once per mutation.
   virtual void Kick() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;

@@ -96,9 +96,10 @@ Status Compactor::RestatePiece() {
       size_t next = Fill(from);
       if (!draft_.empty()) {
         const uint64_t reserved = draft_.batch_bytes();
+        const Lsn newest = sink_.appended();
         RETURN_IF_ERROR(sink_.Reserve(reserved, Claim::kReclaim));
-        // It may have waited: what was live may be dead, or have other numbers in it.
-        next = Fill(from);
+        // Where it has waited, what was live may be dead, or have other numbers in it.
+        if (sink_.appended() != newest) next = Fill(from);
         if (draft_.batch_bytes() > reserved) continue;
       }
       if (!draft_.empty()) {

@@ -37,7 +37,7 @@ class Positions final : public StateMachine {
   StateMachines machines_;
 };
 
-// Takes batches, and lets a test do something while Reserve waits for room.
+// Takes batches, and lets a test do something while Reserve waits for room: a record comes then.
 class BatchSink final : public RecordSink {
  public:
   BatchSink(Mutex& sequencer, const StateMachines& machines, Lsn last)
@@ -46,7 +46,10 @@ class BatchSink final : public RecordSink {
   Status Reserve(uint64_t batch_bytes, Claim claim) override {
     EXPECT_EQ(claim, Claim::kReclaim);
     reserved.push_back(batch_bytes);
-    if (const auto hook = std::exchange(on_reserve, nullptr)) hook();
+    if (const auto hook = std::exchange(on_reserve, nullptr)) {
+      last_ = last_ + 1;
+      hook();
+    }
     return refuse;
   }
   Lsn Append(const BatchDraft& draft) override {
@@ -63,6 +66,7 @@ class BatchSink final : public RecordSink {
     bytes.push_back(draft.batch_bytes());
     return first;
   }
+  Lsn appended() const override { return last_; }
   void Kick() override { ++kicks; }
   StatusOr<std::string> ReadRecord(const RecordRef&, Lsn) override { return std::string(); }
   bool poisoned() const override { return false; }

@@ -39,6 +39,7 @@ class FakeSink final : public RecordSink {
     ++batches_;
     return first;
   }
+  Lsn appended() const override { return last_; }
   void Kick() override { ++kicks_; }
   StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override {
     ++reads_;

@@ -49,19 +49,28 @@ class AnswerWindow {
   // The number of one with this hash; none: there is none.
   Lsn FindHash(uint64_t hash) const {
     const auto found = by_hash_.find(hash);
-    return found == by_hash_.end() ? Lsn() : found->second;
+    Lsn newest = found == by_hash_.end() ? Lsn() : found->second;
+    for (size_t back = 1; back <= std::min(kBehind, in_order_.size()); ++back) {
+      const RememberedAnswer& answer = in_order_[in_order_.size() - back];
+      if (answer.hash == hash) newest = std::max(newest, answer.lsn);
+    }
+    return newest;
   }
 
   // Adds an answer, and gives back the one that is no longer among the newest: the one added, too.
   // Needs: its number is not there
   std::optional<RememberedAnswer> Add(const RememberedAnswer& answer) {
-    std::deque<RememberedAnswer>& into =
-        in_order_.empty() || answer.lsn > in_order_.back().lsn ? in_order_ : late_;
-    into.insert(LowerBound(into, answer.lsn), answer);
-    // At half its room at most, or what is erased would leave marks that make it slow.
-    if (by_hash_.size() >= by_hash_.capacity() / 2) by_hash_.reserve(by_hash_.capacity() + 1);
-    Lsn& newest = by_hash_[answer.hash];
-    newest = std::max(newest, answer.lsn);
+    if (!in_order_.empty() && answer.lsn <= in_order_.back().lsn) {
+      late_.insert(LowerBound(late_, answer.lsn), answer);
+      Enter(answer);
+    } else {
+      in_order_.push_back(answer);
+      by_hash_.prefetch(answer.hash);
+      if (in_order_.size() > kBehind) {
+        Enter(in_order_[in_order_.size() - 1 - kBehind]);
+        by_hash_.prefetch(in_order_[kBehind].hash);  // it leaves soon
+      }
+    }
     return size() > answers_max_ ? std::optional(TakeOldest()) : std::nullopt;
   }
 
@@ -94,6 +103,12 @@ class AnswerWindow {
     const auto found = LowerBound(answers, lsn);
     return found != answers.end() && found->lsn == lsn ? &*found : nullptr;
   }
+  void Enter(const RememberedAnswer& answer) {
+    // At half its room at most, or what is erased would leave marks that make it slow.
+    if (by_hash_.size() >= by_hash_.capacity() / 2) by_hash_.reserve(by_hash_.capacity() + 1);
+    Lsn& newest = by_hash_[answer.hash];
+    newest = std::max(newest, answer.lsn);
+  }
   RememberedAnswer TakeOldest() {
     const bool late =
         in_order_.empty() || (!late_.empty() && late_.front().lsn < in_order_.front().lsn);
@@ -105,11 +120,14 @@ class AnswerWindow {
     return oldest;
   }
 
+  // The newest in order are not in by_hash_ yet: their places there are on the way to the cache.
+  static constexpr size_t kBehind = 4;
+
   const uint64_t answers_max_;
   // Both in order of their numbers. What comes behind the newest goes to the first, the rest, which
   // only a recovery has, to the second.
   std::deque<RememberedAnswer> in_order_, late_;
-  absl::flat_hash_map<uint64_t, Lsn> by_hash_;  // the newest of each
+  absl::flat_hash_map<uint64_t, Lsn> by_hash_;  // the newest of each, but for kBehind
 };
 
 }  // namespace holdfast

@@ -129,5 +129,28 @@ TEST(AnswerWindowTest, ItIsAMapOfTheHighestNumbers) {
   }
 }
 
+// Whoever acknowledges twice with different removals in between gets the answer of the newest.
+TEST(AnswerWindowTest, OfThoseWithOneHashTheNewestIsFound) {
+  for (const uint64_t seed : Seeds(30)) {
+    SCOPED_TRACE(seed);
+    SeededRng rng(seed);
+    AnswerWindow window(1 + rng.Below(40));
+    std::map<uint64_t, uint64_t> model;  // number to hash
+    uint64_t newest = 0;
+    for (int i = 0; i < 2'000; ++i) {
+      const uint64_t lsn = rng.OneIn(4) ? 1 + rng.Below(newest + 1) : newest += 1 + rng.Below(3);
+      newest = std::max(newest, lsn);
+      if (model.contains(lsn)) continue;
+      model[lsn] = rng.Below(20);
+      if (window.Add(Of(lsn, model[lsn]))) model.erase(model.begin());
+      for (uint64_t hash = 0; hash < 20; ++hash) {
+        uint64_t expected = 0;
+        for (const auto& [number, of] : model) expected = of == hash ? number : expected;
+        ASSERT_EQ(window.FindHash(hash), Lsn(expected));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -17,8 +17,9 @@ namespace {
 // How often a read that failed is tried again because the key changed meanwhile.
 constexpr int kTriesMax = 8;
 
-// How much of a visit is read ahead: enough for large reads, little to hold.
-constexpr size_t kGatheredMax = 1'024;
+// How much of a visit is read ahead: enough that what two threads wait for each other is little
+// beside their work, and little to hold.
+constexpr size_t kGatheredMax = 4'096;
 constexpr uint64_t kGatheredBytes = uint64_t{2} << 20;
 
 // A visit goes forward through the journal in rounds of so many keys, of 16 bytes each: reads are
@@ -197,6 +198,7 @@ std::vector<PayloadIndex::Placed> PayloadIndex::NextRound(HashIndex::Snapshot& s
   for (bool more = true; more && round.size() < count_max;) {
     const size_t stop = std::min(count_max, round.size() + kSlotsVisitedMax);
     MutexLock lock(sequencer_);
+    if (round.empty()) round.reserve(std::min<uint64_t>(count_max, index_.size()));
     while (more && round.size() < stop) {
       const HashIndex::Slot slot = snapshot.Next();
       more = slot != HashIndex::kNoSlot;

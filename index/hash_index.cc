@@ -199,6 +199,12 @@ IndexState HashIndex::Get(Slot slot) const {
   return state;
 }
 
+HashIndex::Share HashIndex::PayloadShare(Slot slot) const {
+  const PackedSlot& packed = At(slot);
+  return {.segment = SegmentId(packed.segment),
+          .record_bytes = UnpackBytes(packed.place >> (kOffsetBits + kLengthBits))};
+}
+
 void HashIndex::Set(Slot slot, const IndexState& state) {
   DCHECK(IsLive(slot));
   PackedSlot& packed = At(slot);

@@ -82,6 +82,14 @@ class HashIndex {
   // Needs: `slot` is live, here and below. A view of a key is valid until the key is erased.
   void Erase(Slot slot);
   IndexState Get(Slot slot) const;
+  // Parts of Get(slot), for the price of those alone.
+  Lsn StateLsn(Slot slot) const { return Lsn(At(slot).state_lsn); }
+  Lsn PayloadLsn(Slot slot) const { return Lsn(At(slot).payload_lsn); }
+  struct Share {
+    SegmentId segment;
+    uint32_t record_bytes = 0;
+  };
+  Share PayloadShare(Slot slot) const;
   void Set(Slot slot, const IndexState& state);
   std::string_view KeyAt(Slot slot) const { return keys_.Get(At(slot).key); }
 

@@ -51,8 +51,8 @@ class BatchDraft {
     std::memcpy(&raw.header, bytes.data(), sizeof raw.header);
     return raw;
   }
-  // Drops the records for which `keep[index]` is false.
-  void Keep(const std::vector<bool>& keep);
+  // Takes out the records of these numbers, which rise.
+  void Drop(const std::vector<size_t>& dropped);
 
  private:
   // Memory for so many bytes behind those in use.

@@ -194,7 +194,7 @@ void GroupCommitter::OnAppended(Lsn last, size_t records, uint64_t record_bytes)
   ++counts_.batches;
   counts_.record_bytes += record_bytes;
   NoteRipe();
-  if (committer_asleep_) WakeCommitter();
+  if (committer_asleep_ && !committer_wanted_) WakeCommitter();
 }
 
 void GroupCommitter::NoteRipe() {

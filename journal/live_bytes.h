@@ -37,6 +37,7 @@ class LiveBytes {
     total_.bytes -= bytes;
   }
   void Clear() {
+    last_ = nullptr;
     shares_.clear();
     total_ = {};
   }
@@ -49,6 +50,13 @@ class LiveBytes {
 
  private:
   Share& At(SegmentId segment) {
+    if (segment != last_segment_ || last_ == nullptr) {
+      last_ = &Search(segment);
+      last_segment_ = segment;
+    }
+    return *last_;
+  }
+  Share& Search(SegmentId segment) {
     if (shares_.empty()) first_ = segment;
     while (segment < first_) {
       shares_.push_front({});
@@ -64,6 +72,9 @@ class LiveBytes {
 
   std::deque<Share> shares_;  // of the segments from first_ on
   SegmentId first_;
+  // The one asked for last: nearly always the next, too. It is dropped by a search only.
+  SegmentId last_segment_;
+  Share* last_ = nullptr;
   Share total_;
 };
 

@@ -33,8 +33,22 @@ class BatchOverlay {
     }
     return nullptr;
   }
-  void Set(Space space, std::string_view key, const PendingState& state);
-  void Clear();
+  void Set(Space space, std::string_view key, const PendingState& state) {
+    Set(Find(space, key), space, key, state);
+  }
+  // The same, where `found` is what Find gave for the key. What it gave before is no longer valid.
+  void Set(PendingState* found, Space space, std::string_view key, const PendingState& state) {
+    if (found != nullptr) {
+      *found = state;
+      return;
+    }
+    entries_.push_back({space, key, state});
+    if (entries_.size() > kSearchedMax) NameNewest();
+  }
+  void Clear() {
+    entries_.clear();
+    if (!table_.empty()) table_.clear();
+  }
 
  private:
   static constexpr size_t kSearchedMax = 16;
@@ -51,6 +65,8 @@ class BatchOverlay {
   struct NameHash {
     size_t operator()(const Name& name) const;
   };
+  // Brings the entries that the table does not name yet into it.
+  void NameNewest();
   PendingState* FindInTable(Space space, std::string_view key);
 
   std::vector<Entry> entries_;

@@ -12,6 +12,29 @@ namespace {
 
 constexpr auto kDelivery = BatchOverlay::Space::kDelivery;
 
+// What an index keeps of a put: the fields behind these stay in the journal.
+struct PutHead {
+  std::string_view id;
+  uint64_t epoch = 0;
+  uint64_t attempt = 0;
+  int64_t due_ns = 0;
+};
+PutHead TakePutHead(ByteView fields) {
+  Decoder in(fields);
+  PutHead head;
+  head.id = in.Bytes();
+  head.epoch = in.Varint();
+  in.Bytes();                                 // topic
+  in.Varint();                                // incarnation
+  in.Varint();                                // partition
+  if (in.Fixed<uint8_t>() == 1) in.Varint();  // offset
+  in.Bytes();                                 // client
+  head.attempt = in.Varint();
+  head.due_ns = in.Signed();
+  CHECK(in.ok());
+  return head;
+}
+
 // Attempts stop at the largest number that the interface has.
 uint32_t Saturated(uint64_t attempt) {
   return static_cast<uint32_t>(std::min<uint64_t>(attempt, std::numeric_limits<uint32_t>::max()));
@@ -131,7 +154,7 @@ void JournalDeliveryStateStore::Apply(const RawRecord& record, Lsn lsn, const Re
   newest_ = std::max(newest_, lsn);
   switch (static_cast<RecordType>(record.header.type)) {
     case RecordType::kDeliveryPut:
-      return Apply(FieldsOf<DeliveryPut>(record), lsn, ref, record.bytes());
+      return ApplyPut(record, lsn, ref);
     case RecordType::kDeliveryReschedule:
       return Apply(FieldsOf<DeliveryReschedule>(record), lsn);
     case RecordType::kDeliveryRemove:
@@ -141,19 +164,19 @@ void JournalDeliveryStateStore::Apply(const RawRecord& record, Lsn lsn, const Re
   }
 }
 
-void JournalDeliveryStateStore::Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref,
-                                      uint32_t record_bytes) {
+void JournalDeliveryStateStore::ApplyPut(const RawRecord& record, Lsn lsn, const RecordRef& ref) {
   payloads_.sequencer().AssertHeld();
+  const PutHead put = TakePutHead(record.fields);
   HashIndex& index = payloads_.index();
-  const HashIndex::Slot slot = index.FindOrInsert(record.id).slot;
-  if (lsn <= index.Get(slot).state_lsn) return;
+  const HashIndex::Slot slot = index.FindOrInsert(put.id).slot;
+  if (lsn <= index.StateLsn(slot)) return;
   payloads_.SetPlace(slot, {.ref = ref,
-                            .record_bytes = record_bytes,
+                            .record_bytes = record.bytes(),
                             .payload_lsn = lsn,
                             .state_lsn = lsn,
-                            .epoch = record.epoch,
-                            .due_ns = record.due_ns,
-                            .attempt = Saturated(record.attempt)});
+                            .epoch = put.epoch,
+                            .due_ns = put.due_ns,
+                            .attempt = Saturated(put.attempt)});
   if (put_judged_) applied_puts_.push_back({lsn, slot});
 }
 
@@ -177,7 +200,7 @@ void JournalDeliveryStateStore::Apply(const DeliveryRemove& record, Lsn lsn, con
   payloads_.NoteRemoval(lsn);
   HashIndex& index = payloads_.index();
   const HashIndex::Slot slot = index.Find(record.id);
-  if (slot != HashIndex::kNoSlot && lsn > index.Get(slot).state_lsn) payloads_.Erase(slot);
+  if (slot != HashIndex::kNoSlot && lsn > index.StateLsn(slot)) payloads_.Erase(slot);
 }
 
 // A delivery rests on its put, and the newest reschedule: both become one put. In the oldest
@@ -228,7 +251,7 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
   const auto type = static_cast<RecordType>(record.header.type);
   HashIndex& index = payloads_.index();
 
-  const PendingState* pending = context.alone ? nullptr : context.overlay.Find(kDelivery, id);
+  PendingState* const pending = context.alone ? nullptr : context.overlay.Find(kDelivery, id);
   // A put looks at nothing else, so it does not pay for the search.
   const bool needs_slot = type != RecordType::kDeliveryPut || context.put_must_be_new;
   HashIndex::Slot slot = HashIndex::kNoSlot;
@@ -258,7 +281,7 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
       break;
   }
   if (!context.alone) {
-    context.overlay.Set(kDelivery, id, {.live = type == RecordType::kDeliveryPut});
+    context.overlay.Set(pending, kDelivery, id, {.live = type == RecordType::kDeliveryPut});
   }
   return Judgement::Admit();
 }

@@ -59,7 +59,7 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
     Lsn lsn;
     HashIndex::Slot slot;
   };
-  void Apply(const DeliveryPut& record, Lsn lsn, const RecordRef& ref, uint32_t record_bytes);
+  void ApplyPut(const RawRecord& record, Lsn lsn, const RecordRef& ref);
   void Apply(const DeliveryReschedule& record, Lsn lsn);
   void Apply(const DeliveryRemove& record, Lsn lsn, const RecordRef& ref);
   // `into` may hold another one: its memory is used again.

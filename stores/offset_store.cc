@@ -454,7 +454,7 @@ Judgement JournalOffsetStore::JudgeAdvance(const RawRecord& record, const JudgeC
     }
   }
   if (!context.alone) {
-    context.overlay.Set(kOffset, bytes, {.live = true, .values = {incarnation, next}});
+    context.overlay.Set(pending, kOffset, bytes, {.live = true, .values = {incarnation, next}});
   }
   return Judgement::Admit();
 }
@@ -509,7 +509,9 @@ Judgement JournalOffsetStore::JudgeSource(const RawRecord& record, const JudgeCo
     const SourceMark& mark = is_seen ? found->seen : found->cursor;
     if (mark.lsn && value <= mark.value) return Judgement::Drop(mark.lsn);
   }
-  if (!context.alone) context.overlay.Set(space, bytes, {.live = true, .values = {value}});
+  if (!context.alone) {
+    context.overlay.Set(pending, space, bytes, {.live = true, .values = {value}});
+  }
   return Judgement::Admit();
 }
 

@@ -299,19 +299,22 @@ std::optional<IndexState> PayloadIndex::StateOf(std::string_view key, Lsn payloa
 }
 
 void PayloadIndex::Remember(HashIndex::Slot slot, Lsn lsn, ByteView record) {
-  if (index_.IsLive(slot) && index_.Get(slot).payload_lsn == lsn) cache_.Insert(slot, lsn, record);
+  if (index_.IsLive(slot) && index_.PayloadLsn(slot) == lsn) cache_.Insert(slot, lsn, record);
 }
 
 void PayloadIndex::SetPlace(HashIndex::Slot slot, const IndexState& state) {
   NoteChange();
-  Release(index_.Get(slot));
+  Release(slot);
   index_.Set(slot, state);
   // What was kept, not what was given: that is what will be removed again.
-  live_.Add(SegmentId(state.ref.segment), index_.Get(slot).record_bytes);
+  const HashIndex::Share kept = index_.PayloadShare(slot);
+  live_.Add(kept.segment, kept.record_bytes);
 }
 
-void PayloadIndex::Release(const IndexState& state) {
-  if (state.payload_lsn) live_.Remove(SegmentId(state.ref.segment), state.record_bytes);
+void PayloadIndex::Release(HashIndex::Slot slot) {
+  if (!index_.PayloadLsn(slot)) return;  // it is new
+  const HashIndex::Share share = index_.PayloadShare(slot);
+  live_.Remove(share.segment, share.record_bytes);
 }
 
 bool PayloadIndex::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const {
@@ -351,7 +354,7 @@ Status PayloadIndex::LoadSnapshot(ByteView entries, uint64_t expected) {
 void PayloadIndex::Reset() {
   CHECK(cache_.entries() == 0);  // only what is appended is remembered
   for (HashIndex::Slot slot = 0; slot < index_.slots_end(); ++slot) {
-    if (index_.IsLive(slot)) Release(index_.Get(slot));
+    if (index_.IsLive(slot)) Release(slot);
   }
   index_.Clear();
   newest_removal_ = newest_loaded_ = Lsn();
@@ -359,7 +362,7 @@ void PayloadIndex::Reset() {
 
 void PayloadIndex::Erase(HashIndex::Slot slot) {
   NoteChange();
-  Release(index_.Get(slot));
+  Release(slot);
   cache_.Erase(slot);
   index_.Erase(slot);
 }

@@ -152,7 +152,8 @@ class PayloadIndex {
   Looked Look(std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Looked LookAt(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   Status CheckShown(Lsn lsn) const;
-  void Release(const IndexState& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
+  // The payload of `slot` is no longer live where it lies.
+  void Release(HashIndex::Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
     changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

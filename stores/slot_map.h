@@ -29,9 +29,9 @@ class SlotMap {
   SlotMap& operator=(const SlotMap&) = delete;
 
   // Null if there is no such key.
-  Value* Find(const PositionKeyView& key) { return Has(key) ? &entries_[found_].value : nullptr; }
+  Value* Find(const PositionKeyView& key) { return Has(key) ? &found_->value : nullptr; }
   const Value* Find(const PositionKeyView& key) const {
-    return Has(key) ? &entries_[found_].value : nullptr;
+    return Has(key) ? &found_->value : nullptr;
   }
   // A new entry has an empty Value.
   Value& FindOrInsert(const PositionKeyView& key) {
@@ -58,6 +58,7 @@ class SlotMap {
     free_.push_back(slot);
   }
   void Clear() {
+    found_ = nullptr;
     slots_.clear();
     entries_.clear();
     free_.clear();
@@ -69,15 +70,12 @@ class SlotMap {
   const std::deque<Entry>& entries() const { return entries_; }
 
  private:
-  // Then found_ is its slot.
+  // Then found_ is its entry.
   bool Has(const PositionKeyView& key) const {
-    if (found_ < entries_.size()) {
-      const Entry& entry = entries_[found_];
-      if (entry.live && PositionKeyView(entry.key) == key) return true;
-    }
+    if (found_ != nullptr && found_->live && PositionKeyView(found_->key) == key) return true;
     const auto found = slots_.find(key);
     if (found == slots_.end()) return false;
-    found_ = *found;
+    found_ = const_cast<Entry*>(&entries_[*found]);
     return true;
   }
 
@@ -100,7 +98,7 @@ class SlotMap {
   std::deque<Entry> entries_;
   absl::flat_hash_set<Slot, Hash, Equal> slots_{0, Hash{&entries_}, Equal{&entries_}};
   std::vector<Slot> free_;
-  mutable Slot found_ = 0;  // the last one found: a record is judged, then applied
+  mutable Entry* found_ = nullptr;  // the last one found: a record is judged, then applied
 };
 
 }  // namespace holdfast

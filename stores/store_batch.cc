@@ -151,8 +151,10 @@ void StoreBatch::Redrive(const DeliveryPut& put, const DeadLetterRedriven& redri
 template <typename Record>
 void StoreBatch::Add(const Status& checked, bool grows, const Record& record) {
   if (!refused_.ok()) return;
-  refused_ = checked;
-  if (!refused_.ok()) return;
+  if (!checked.ok()) {
+    refused_ = checked;
+    return;
+  }
   if (draft_.count() == kChangesMax) {
     refused_ = Invalid("a transaction holds at most {} changes", kChangesMax);
     return;

@@ -11,8 +11,7 @@ Status CheckEvent(std::string_view event, const StoreLimits& limits) {
 
 }  // namespace
 
-Status CheckName(std::string_view what, std::string_view name) {
-  if (name.size() <= kNameBytesMax) return absl::OkStatus();
+Status LongName(std::string_view what, std::string_view name) {
   return Invalid("{}: {} bytes, at most {} are allowed", what, name.size(), kNameBytesMax);
 }
 

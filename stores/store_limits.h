@@ -21,7 +21,10 @@ struct StoreLimits {
 
 // At most kNameBytesMax; an id is not empty either.
 // Errors: kInvalidArgument
-Status CheckName(std::string_view what, std::string_view name);
+Status LongName(std::string_view what, std::string_view name);  // what CheckName says of one
+inline Status CheckName(std::string_view what, std::string_view name) {
+  return name.size() <= kNameBytesMax ? absl::OkStatus() : LongName(what, name);
+}
 Status CheckId(std::string_view what, std::string_view id);
 
 // Each says which field is out of bounds.

@@ -33,8 +33,7 @@ Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
   const JudgeContext context{
       .overlay = overlay_, .alone = count == 1, .put_must_be_new = batch.put_must_be_new()};
   overlay_.Clear();
-  keep_.assign(count, true);
-  size_t dropped = 0;
+  dropped_.clear();
   Lsn depends;
   for (size_t i = 0; i < count; ++i) {
     const RawRecord record = draft.raw(i);
@@ -43,16 +42,15 @@ Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
       case Judgement::Kind::kAdmit:
         break;
       case Judgement::Kind::kDrop:
-        keep_[i] = false;
-        ++dropped;
+        dropped_.push_back(i);
         depends = std::max(depends, verdict.depends);
         break;
       case Judgement::Kind::kRefuse:
         return Resting(verdict.depends, std::move(verdict.refused));
     }
   }
-  if (dropped == count) return Resting(depends, absl::OkStatus());
-  if (dropped > 0) draft.Keep(keep_);
+  if (dropped_.size() == count) return Resting(depends, absl::OkStatus());
+  if (!dropped_.empty()) draft.Drop(dropped_);
 
   const Lsn first = sink_.Append(draft);
   for (RecordJudge* judge : all_judges_) judge->OnAppended(draft, first);

@@ -42,7 +42,7 @@ class StoreWriter {
   std::array<RecordJudge*, 256> judges_{};  // Borrowed.
   std::vector<RecordJudge*> all_judges_;
   BatchOverlay overlay_ ABSL_GUARDED_BY(sink_.sequencer());
-  std::vector<bool> keep_ ABSL_GUARDED_BY(sink_.sequencer());
+  std::vector<size_t> dropped_ ABSL_GUARDED_BY(sink_.sequencer());  // records that change nothing
 };
 
 }  // namespace holdfast

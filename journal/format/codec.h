@@ -51,7 +51,7 @@ class Encoder {
 // then zero or empty. Inlined whatever it takes: a commit reads fifty fields under the sequencer.
 class Decoder {
  public:
-  explicit Decoder(ByteView in) : in_(in) {}
+  explicit Decoder(ByteView in) : at_(in.data()), end_(in.data() + in.size()) {}
 
   template <std::unsigned_integral T>
   T Fixed() {
@@ -63,17 +63,13 @@ class Decoder {
   }
   // Canonical only: no padding bytes, no bits beyond 64.
   [[gnu::always_inline]] uint64_t Varint() {
-    if (!in_.empty() && in_.front() < std::byte{0x80}) {  // most are one byte
-      const uint64_t value = std::to_integer<uint64_t>(in_.front());
-      in_ = in_.subspan(1);
-      return value;
-    }
-    const LongVarint read = ReadLong(in_);
+    if (at_ != end_ && *at_ < std::byte{0x80}) return std::to_integer<uint64_t>(*at_++);  // most
+    const LongVarint read = ReadLong(rest());
     if (read.bytes == 0) {
       Fail();
       return 0;
     }
-    in_ = in_.subspan(read.bytes);
+    at_ += read.bytes;
     return read.value;
   }
   [[gnu::always_inline]] int64_t Signed() {
@@ -85,23 +81,23 @@ class Decoder {
     return AsText(Take(size));
   }
   [[gnu::always_inline]] ByteView Take(uint64_t count) {
-    if (!ok_ || count > in_.size()) {
+    if (!ok_ || count > remaining()) {
       Fail();
       return {};
     }
-    const ByteView taken = in_.first(count);
-    in_ = in_.subspan(count);
+    const ByteView taken(at_, count);
+    at_ += count;
     return taken;
   }
 
   bool ok() const { return ok_; }
   void Fail() {
     ok_ = false;
-    in_ = {};  // so that nothing is read any more
+    at_ = end_;  // so that nothing is read any more
   }
-  size_t remaining() const { return in_.size(); }
+  size_t remaining() const { return static_cast<size_t>(end_ - at_); }
   // What was not read yet.
-  ByteView rest() const { return in_; }
+  ByteView rest() const { return {at_, end_}; }
 
  private:
   struct LongVarint {
@@ -122,7 +118,8 @@ class Decoder {
     return {};
   }
 
-  ByteView in_;
+  const std::byte* at_;
+  const std::byte* end_;
   bool ok_ = true;
 };
 

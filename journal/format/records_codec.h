@@ -67,7 +67,7 @@ class FieldWriter {
     place_ += answers.bytes.size();
   }
   template <typename T>
-  void Put(const std::optional<T>& value) {
+  [[gnu::always_inline]] void Put(const std::optional<T>& value) {
     *place_++ = value.has_value() ? 1 : 0;
     if (value.has_value()) Put(*value);
   }
@@ -79,10 +79,12 @@ class FieldWriter {
 };
 
 // The way back: each takes its field from the front of `in`.
-inline void Take(Decoder& in, uint64_t& value) { value = in.Varint(); }
-inline void Take(Decoder& in, int64_t& value) { value = in.Signed(); }
-inline void Take(Decoder& in, std::string_view& value) { value = in.Bytes(); }
-inline void Take(Decoder& in, StoredEvent& value) {
+[[gnu::always_inline]] inline void Take(Decoder& in, uint64_t& value) { value = in.Varint(); }
+[[gnu::always_inline]] inline void Take(Decoder& in, int64_t& value) { value = in.Signed(); }
+[[gnu::always_inline]] inline void Take(Decoder& in, std::string_view& value) {
+  value = in.Bytes();
+}
+[[gnu::always_inline]] inline void Take(Decoder& in, StoredEvent& value) {
   const uint64_t size_and_kind = in.Varint();
   value.raw_bytes = size_and_kind >> 1;
   value.compressed = (size_and_kind & 1) != 0;
@@ -96,7 +98,7 @@ inline void Take(Decoder& in, StoredAnswers& value) {
   if (in.ok()) value.bytes = AsText(rest.first(rest.size() - in.remaining()));
 }
 template <typename T>
-void Take(Decoder& in, std::optional<T>& value) {
+[[gnu::always_inline]] inline void Take(Decoder& in, std::optional<T>& value) {
   const uint8_t present = in.Fixed<uint8_t>();
   if (present > 1) in.Fail();
   if (present == 1) Take(in, value.emplace());
@@ -119,7 +121,9 @@ template <typename Record>
 char* EncodeRecordAt(const Record& record, char* place) {
   static_assert(std::tuple_size_v<decltype(Record::Fields())> == std::size(Record::kFieldNames));
   records_codec::FieldWriter writer(place + kRecordHeaderBytes);
-  std::apply([&](auto... fields) { (writer.Put(record.*fields), ...); }, Record::Fields());
+  std::apply([&](auto... fields)
+                 __attribute__((always_inline)) { (writer.Put(record.*fields), ...); },
+             Record::Fields());
 
   const auto length = static_cast<size_t>(writer.place() - place) - kRecordHeaderBytes;
   CHECK(length <= std::numeric_limits<uint32_t>::max());
@@ -140,7 +144,8 @@ void EncodeRecord(const Record& record, std::string& out) {
 template <typename Record>
 bool DecodeFields(ByteView fields, Record& record) {
   Decoder in(fields);
-  std::apply([&](auto... field) { (records_codec::Take(in, record.*field), ...); },
+  std::apply([&](auto... field)
+                 __attribute__((always_inline)) { (records_codec::Take(in, record.*field), ...); },
              Record::Fields());
   return in.ok() && in.remaining() == 0;
 }

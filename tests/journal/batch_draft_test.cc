@@ -47,23 +47,26 @@ TEST(BatchDraftTest, TheLastRecordCanBeTakenBack) {
   EXPECT_TRUE(draft.bytes().empty());
 }
 
-TEST(BatchDraftTest, KeepsWhatItIsTold) {
+TEST(BatchDraftTest, DropsWhatItIsTold) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);
     RandomRecords records(seed);
     BatchDraft draft;
     std::vector<AnyRecord> kept;
-    std::vector<bool> keep;
+    std::vector<size_t> dropped;
     std::string bytes;
-    for (uint64_t i = records.rng().Below(10); i > 0; --i) {
+    const uint64_t count = records.rng().Below(10);
+    for (size_t index = 0; index < count; ++index) {
       const AnyRecord record = records.Next();
       AddAny(draft, record);
-      keep.push_back(records.rng().OneIn(2));
-      if (!keep.back()) continue;
+      if (records.rng().OneIn(2)) {
+        dropped.push_back(index);
+        continue;
+      }
       kept.push_back(record);
       EncodeAnyRecord(record, bytes);
     }
-    draft.Keep(keep);
+    draft.Drop(dropped);
     ASSERT_EQ(draft.count(), kept.size());
     EXPECT_EQ(draft.bytes(), bytes);
     for (size_t index = 0; index < kept.size(); ++index) {

@@ -83,7 +83,11 @@ class HashIndex {
   void Erase(Slot slot);
   IndexState Get(Slot slot) const;
   // Parts of Get(slot), for the price of those alone.
-  Lsn StateLsn(Slot slot) const { return Lsn(At(slot).state_lsn); }
+  Lsn StateLsn(Slot slot) const {
+    const PackedSlot& packed = At(slot);
+    return packed.state_ahead == kElsewhere ? Get(slot).state_lsn
+                                            : Lsn(packed.payload_lsn + packed.state_ahead);
+  }
   Lsn PayloadLsn(Slot slot) const { return Lsn(At(slot).payload_lsn); }
   struct Share {
     SegmentId segment;

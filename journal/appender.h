@@ -34,6 +34,8 @@ class Appender {
 
   // See RecordSink.
   Status Reserve(uint64_t batch_bytes, Claim claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
+  bool HasRoom(uint64_t batch_bytes, Claim claim) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   Lsn Append(const BatchDraft& draft) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   // How often a batch waited for the next segment, and for how long in all.
   uint64_t segment_waits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu()) {
@@ -44,8 +46,6 @@ class Appender {
   }
 
  private:
-  bool HasRoom(uint64_t batch_bytes, Claim claim) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   bool UnsyncedFits(uint64_t batch_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   Status MakeRoom(uint64_t batch_bytes, Claim claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());
   Status AwaitSegments(Claim claim, bool rotating) ABSL_EXCLUSIVE_LOCKS_REQUIRED(committer_.mu());

@@ -83,6 +83,11 @@ class RunningJournal final : public Journal {
     appender_.AssertHeld();
     return appender_.Reserve(batch_bytes, claim);
   }
+  bool HasRoom(uint64_t batch_bytes, Claim claim) const override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
+    appender_.AssertHeld();
+    return appender_.HasRoom(batch_bytes, claim);
+  }
   Lsn Append(const BatchDraft& draft) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) {
     appender_.AssertHeld();
     return appender_.Append(draft);

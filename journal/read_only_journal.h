@@ -16,6 +16,7 @@ class ReadOnlyJournal final : public RecordSink {
 
   // Errors: kFailedPrecondition kReadOnly, always
   Status Reserve(uint64_t batch_bytes, Claim claim) override;
+  bool HasRoom(uint64_t, Claim) const override { return false; }
   Lsn Append(const BatchDraft& draft) override;
   Lsn appended() const override { return Lsn(); }
   void Kick() override {}

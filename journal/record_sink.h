@@ -40,6 +40,10 @@ class RecordSink : public CommitSource {
   virtual Status Reserve(uint64_t batch_bytes, Claim claim)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
 
+  // False: Reserve may have to wait.
+  virtual bool HasRoom(uint64_t batch_bytes, Claim claim) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
+
   // Numbers the records of `draft`, applies each to its state machine, and puts the batch into the
   // open group. Cannot fail. Returns the LSN of the first record.
   // Needs: a Reserve for at least that many bytes just before; 1 .. 65,535 records.

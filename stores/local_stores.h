@@ -43,6 +43,8 @@ class LocalStores {
   JournalDeliveryStateStore& deliveries() { return deliveries_; }
   JournalDeadLetterStore& dead_letters() { return dead_letters_; }
   JournalMeta& meta() { return meta_; }
+  // Needs: attached
+  const StoreWriter& writer() const { return *writer_; }
   Commit Transact(const std::function<void(Transaction&)>& fill);
 
   // Fills in what is kept now.

@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace holdfast {
+namespace {
+
+// How often a thread that waits looks whether its batch was written, in about a microsecond, and
+// how many of those looks lie between two at the sequencer, which disturb whoever holds it.
+constexpr int kLooksMax = 48;
+constexpr int kLooksATry = 8;
+
+}  // namespace
 
 void StoreWriter::Route(RecordType type, RecordJudge& judge) {
   judges_[static_cast<size_t>(type)] = &judge;
@@ -15,13 +23,46 @@ Commit StoreWriter::Write(StoreBatch& batch) {
   if (!batch.refused().ok()) return Commit(batch.refused());
   if (Status owner = fork_guard_.Check(); !owner.ok()) return Commit(std::move(owner));
   if (batch.draft().empty()) return Commit();
-  Commit commit;
-  {
-    MutexLock lock(sink_.sequencer());
-    commit = JudgeAndAppend(batch);
+  WaitingWrite mine(batch);
+  if (!sink_.sequencer().TryLock()) {
+    waiting_.Offer(mine);
+    for (int looks = 1;; ++looks) {
+      if (mine.written()) return Finish(mine);
+      Mutex::Pause();
+      if (looks == kLooksMax) {
+        sink_.sequencer().Lock();
+        break;
+      }
+      if (looks % kLooksATry == 0 && sink_.sequencer().TryLock()) break;
+    }
+    if (!mine.written()) waiting_.TakeBack(mine);
   }
+  if (!mine.written()) mine.SetWritten(JudgeAndAppend(batch));
+  WriteWaiting();
+  sink_.sequencer().Unlock();
+  return Finish(mine);
+}
+
+Commit StoreWriter::Finish(WaitingWrite& write) {
+  Commit commit = write.TakeCommit();
   if (commit.changed()) sink_.Kick();
   return commit;
+}
+
+// One round: whoever comes meanwhile is not far from the sequencer itself.
+void StoreWriter::WriteWaiting() {
+  const auto claim = [](WaitingWrite& write) {
+    return write.batch().grows() ? Claim::kGrow : Claim::kShrink;
+  };
+  waiting_.TakeEach(
+      [&](WaitingWrite& write) {
+        sink_.sequencer().AssertHeld();
+        return sink_.HasRoom(write.batch().draft().batch_bytes(), claim(write));
+      },
+      [&](WaitingWrite& write) {
+        sink_.sequencer().AssertHeld();
+        write.SetWritten(JudgeAndAppend(write.batch()));
+      });
 }
 
 Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {

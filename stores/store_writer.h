@@ -9,6 +9,7 @@
 #include "stores/fork_guard.h"
 #include "stores/record_judge.h"
 #include "stores/store_batch.h"
+#include "stores/waiting_writes.h"
 
 namespace holdfast {
 
@@ -24,8 +25,11 @@ class StoreWriter {
   void Route(RecordType type, RecordJudge& judge);
 
   // Judges the records of `batch` in order and appends those that change something as one batch,
-  // or, if one is refused, nothing. Uses up the batch.
+  // or, if one is refused, nothing. Uses up the batch. A thread that holds the sequencer also
+  // writes what others wait with.
   Commit Write(StoreBatch& batch);
+  // Batches of threads that wait for the sequencer.
+  size_t waiting() const { return waiting_.count(); }
 
   // An answer that changed nothing and rests on what record `lsn` did (none: on nothing).
   Commit Resting(Lsn lsn, Status refused);
@@ -34,6 +38,9 @@ class StoreWriter {
   const StoreLimits& limits() const { return limits_; }
 
  private:
+  // What `write` was answered, after the rest was started.
+  Commit Finish(WaitingWrite& write);
+  void WriteWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_.sequencer());
   Commit JudgeAndAppend(StoreBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_.sequencer());
 
   RecordSink& sink_;
@@ -41,6 +48,7 @@ class StoreWriter {
   const StoreLimits limits_;
   std::array<RecordJudge*, 256> judges_{};  // Borrowed.
   std::vector<RecordJudge*> all_judges_;
+  WaitingWrites waiting_;
   BatchOverlay overlay_ ABSL_GUARDED_BY(sink_.sequencer());
   std::vector<size_t> dropped_ ABSL_GUARDED_BY(sink_.sequencer());  // records that change nothing
 };

@@ -31,9 +31,7 @@ class ABSL_LOCKABLE Mutex {
   // Tells the analysis, not the machine, that the caller holds it.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
 
- private:
-  friend class CondVar;
-  static constexpr int kLooks = 50;
+  // Some twenty nanoseconds between two looks at what another thread is about to change.
   static void Pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -41,6 +39,10 @@ class ABSL_LOCKABLE Mutex {
     asm volatile("isb");  // `yield` does nothing on most of them
 #endif
   }
+
+ private:
+  friend class CondVar;
+  static constexpr int kLooks = 50;
   std::mutex mu_;
 };
 

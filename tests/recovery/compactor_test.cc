@@ -52,6 +52,7 @@ class BatchSink final : public RecordSink {
     }
     return refuse;
   }
+  bool HasRoom(uint64_t, Claim) const override { return refuse.ok(); }
   Lsn Append(const BatchDraft& draft) override {
     EXPECT_FALSE(draft.empty());
     EXPECT_LE(draft.batch_bytes(), reserved.back());

@@ -2,9 +2,11 @@
 // wants, and shows what it was asked.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,7 +15,7 @@
 
 namespace holdfast {
 
-// Threads: one; the hook runs in the reader.
+// Threads: one at a time; a hook runs in the thread that it is called by.
 class FakeSink final : public RecordSink {
  public:
   FakeSink(Mutex& sequencer, const StateMachines& machines)
@@ -21,10 +23,14 @@ class FakeSink final : public RecordSink {
 
   Status Reserve(uint64_t batch_bytes, Claim claim) override {
     reserved_ = batch_bytes;
+    reserved_by_ = std::this_thread::get_id();
     claim_ = claim;
     return refuse_;
   }
+  bool HasRoom(uint64_t, Claim) const override { return refuse_.ok(); }
   Lsn Append(const BatchDraft& draft) override {
+    if (const auto hook = std::exchange(on_append_, nullptr)) hook();
+    appended_by_.push_back(std::this_thread::get_id());
     CHECK(draft.count() > 0);
     CHECK(draft.batch_bytes() <= reserved_);
     const Lsn first = last_ + 1;
@@ -76,6 +82,11 @@ class FakeSink final : public RecordSink {
   uint64_t batches() const { return batches_; }
   uint64_t kicks() const { return kicks_; }
   uint64_t reads() const { return reads_; }
+  // Which thread asked for room last, and which appended each batch.
+  std::thread::id reserved_by() const { return reserved_by_; }
+  const std::vector<std::thread::id>& appended_by() const { return appended_by_; }
+  // Called once, at the start of the next append, with the sequencer held.
+  void OnNextAppend(std::function<void()> hook) { on_append_ = std::move(hook); }
   // Called once, at the start of the next read.
   void OnNextRead(std::function<void()> hook) { on_read_ = std::move(hook); }
   void FailReads(Status why) { read_fails_ = std::move(why); }
@@ -110,10 +121,13 @@ class FakeSink final : public RecordSink {
   Lsn last_, reached_;
   bool poisoned_ = false;
   Status refuse_, read_fails_;
-  uint64_t reserved_ = 0, batches_ = 0, kicks_ = 0, reads_ = 0;
+  uint64_t reserved_ = 0, batches_ = 0, reads_ = 0;
+  std::atomic<uint64_t> kicks_ = 0;
   Claim claim_ = Claim::kGrow;
   uint32_t segment_ = 1;
-  std::function<void()> on_read_;
+  std::function<void()> on_append_, on_read_;
+  std::thread::id reserved_by_;
+  std::vector<std::thread::id> appended_by_;
 };
 
 }  // namespace holdfast

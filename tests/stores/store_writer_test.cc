@@ -4,6 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "tests/stores/fake_stores.h"
 #include "tests/support/child_process.h"
 #include "tests/support/status_matchers.h"
@@ -182,6 +188,78 @@ TEST(StoreWriterTest, OnlyWhatEndsStateMayUseTheReserve) {
   EXPECT_EQ(fake.sink.claim(), Claim::kGrow);
   Accept(fake.dead_letters().Purge("d"));
   EXPECT_EQ(fake.sink.claim(), Claim::kShrink);
+}
+
+// A thread that finds the sequencer taken lays its batch out, and whoever holds it writes that too.
+TEST(StoreWriterTest, TheHolderWritesWhatOthersWaitWith) {
+  constexpr size_t kOthers = 3;
+  FakeStores fake;
+  std::vector<std::thread> others;
+  std::vector<Commit> commits(kOthers);
+  fake.sink.OnNextAppend([&] {
+    for (size_t i = 0; i < kOthers; ++i) {
+      others.emplace_back([&, i] {
+        commits[i] = i == 0 ? fake.deliveries().Update({.id = "nobody", .epoch = 1, .attempt = 1})
+                            : fake.deliveries().Put(DeliveryFor("b" + std::to_string(i)));
+      });
+    }
+    while (fake.stores.writer().waiting() < kOthers) std::this_thread::yield();
+  });
+  Accept(fake.deliveries().Put(DeliveryFor("a")));
+  for (std::thread& other : others) other.join();
+
+  EXPECT_FAILS(commits[0].Wait(), kNotFound, kNone);
+  for (size_t i = 1; i < kOthers; ++i) EXPECT_OK(commits[i].Wait());
+  EXPECT_EQ(fake.deliveries().Count(), kOthers);
+  EXPECT_EQ(fake.sink.kicks(), kOthers);
+  EXPECT_EQ(fake.sink.appended_by(),
+            std::vector<std::thread::id>(kOthers, std::this_thread::get_id()));
+  EXPECT_EQ(fake.stores.writer().waiting(), 0u);
+}
+
+// It waits for room for nobody but itself.
+TEST(StoreWriterTest, WhatFindsNoRoomAtOnceIsLeftToItsThread) {
+  FakeStores fake;
+  std::thread other;
+  Commit refused;
+  fake.sink.OnNextAppend([&] {
+    fake.sink.Refuse(Exhausted(Detail::kDiskFull, "no room"));
+    other = std::thread([&] { refused = fake.deliveries().Put(DeliveryFor("b")); });
+    while (fake.stores.writer().waiting() < 1) std::this_thread::yield();
+  });
+  Accept(fake.deliveries().Put(DeliveryFor("a")));
+  other.join();
+  EXPECT_FAILS(refused.Wait(), kResourceExhausted, kDiskFull);
+  EXPECT_NE(fake.sink.reserved_by(), std::this_thread::get_id());
+  EXPECT_EQ(fake.stores.writer().waiting(), 0u);
+}
+
+// Threads that come and go all get their own answers, in an order that is the same for all.
+TEST(StoreWriterTest, ManyThreadsWriteOneOrder) {
+  constexpr int kThreads = 12;  // more than there are places to wait in
+  constexpr uint64_t kEach = 2'000;
+  FakeStores fake;
+  std::vector<std::thread> threads;
+  std::vector<std::vector<uint64_t>> lsns(kThreads);
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (uint64_t next = 1; next <= kEach; ++next) {
+        const Commit commit =
+            fake.offsets().Write({"orders", "client-" + std::to_string(thread), 0}, next);
+        if (commit.changed()) lsns[thread].push_back(commit.lsn());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<uint64_t> all;
+  for (const std::vector<uint64_t>& of_thread : lsns) {
+    EXPECT_EQ(of_thread.size(), kEach);
+    EXPECT_TRUE(std::is_sorted(of_thread.begin(), of_thread.end()));
+    all.insert(of_thread.begin(), of_thread.end());
+  }
+  EXPECT_EQ(all.size(), kThreads * kEach);
+  EXPECT_EQ(fake.sink.batches(), kThreads * kEach);
+  EXPECT_EQ(fake.sink.kicks(), kThreads * kEach);
 }
 
 // Proves: G9

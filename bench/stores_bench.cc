@@ -32,9 +32,11 @@ std::vector<StoresCase> MakeCases(const StoresOptions& options) {
   const double seconds = options.seconds;
   std::vector<StoresCase> cases;
   for (int threads : {1, 2, 4}) {
-    cases.push_back(
-        MakeCase(std::to_string(threads), true,
-                 {.waiting = Waiting::kAtTheEnd, .threads = threads, .seconds = seconds}));
+    cases.push_back(MakeCase(std::to_string(threads), true,
+                             {.waiting = Waiting::kAtTheEnd,
+                              .threads = threads,
+                              .seconds = seconds,
+                              .warm_up_seconds = seconds}));
   }
   for (int threads : {1, 2, 4, 16, 64}) {
     cases.push_back(MakeCase(std::to_string(threads), false,

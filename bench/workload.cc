@@ -22,9 +22,11 @@ class Worker {
   Worker(Subject& subject, int thread, const std::atomic<bool>& stop)
       : subject_(subject), stop_(stop), cycles_(thread, kPendingOfThread, kEventBytes) {}
 
-  void Prepare() {
+  void Prepare(double warm_up_seconds) {
     Commit last;
     for (uint64_t count = 0; count < kPendingOfThread; ++count) last = subject_.Run(cycles_.Next());
+    const int64_t end = NowNanos() + static_cast<int64_t>(warm_up_seconds * 1e9);
+    while (last.refused().ok() && NowNanos() < end) last = subject_.Run(cycles_.Next());
     Note(last.Wait());
   }
 
@@ -122,7 +124,7 @@ StatusOr<WorkloadResult> RunWorkload(Subject& subject, const WorkloadPlan& plan)
   std::vector<std::thread> threads;
   for (auto& worker : workers) {
     threads.emplace_back([&ready, &plan, worker = worker.get()] {
-      worker->Prepare();
+      worker->Prepare(plan.warm_up_seconds);
       ready.arrive_and_wait();  // All are prepared,
       ready.arrive_and_wait();  // and the counters are read.
       RunOne(*worker, plan);

@@ -22,6 +22,7 @@ struct WorkloadPlan {
   int threads = 1;
   int window = 1;  // for kWindow, of each thread
   double seconds = 1;
+  double warm_up_seconds = 0;  // the same without waiting, before the clock starts
 };
 
 // Pending deliveries of each thread: a cycle removes what was put this many cycles earlier.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kBatchBytesMax = uint64_t{16} << 20;
 constexpr absl::Duration kRejoinWait = absl::Microseconds(40);
-constexpr uint64_t kGroupBytesFull = uint64_t{256} << 10;
+constexpr uint64_t kGroupBytesFull = uint64_t{512} << 10;
 constexpr size_t kWritesMax = 8;  // in flight at a time, if the disk takes so many and a flush
 constexpr size_t kReadFilesMax = 64;
 

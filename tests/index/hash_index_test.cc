@@ -57,6 +57,7 @@ TEST(HashIndexTest, EpochsAndDistancesOfAnySizeComeBack) {
           .payload_lsn = Lsn(5), .state_lsn = Lsn(5 + ahead), .epoch = epoch, .attempt = 2};
       index.Set(slot, state);
       ASSERT_EQ(index.Get(slot), state) << epoch << " " << ahead;
+      ASSERT_EQ(index.StateLsn(slot), state.state_lsn) << epoch << " " << ahead;
       index.Set(slot, plain);
       ASSERT_EQ(index.Get(slot), plain);
       index.Set(slot, state);
@@ -90,6 +91,7 @@ TEST(HashIndexTest, TheSizeOfARecordIsRoundedDownOnceAndToAHundredth) {
   const HashIndex::Slot slot = index.FindOrInsert("key").slot;
   const auto kept = [&](uint32_t bytes) {
     index.Set(slot, {.ref = {1, 8, 100}, .record_bytes = bytes, .payload_lsn = Lsn(1)});
+    EXPECT_EQ(index.PayloadShare(slot).record_bytes, index.Get(slot).record_bytes);
     return index.Get(slot).record_bytes;
   };
   for (uint32_t bytes = 0; bytes < 256; ++bytes) ASSERT_EQ(kept(bytes), bytes);
@@ -100,6 +102,8 @@ TEST(HashIndexTest, TheSizeOfARecordIsRoundedDownOnceAndToAHundredth) {
     ASSERT_EQ(kept(rounded), rounded);
   }
   EXPECT_EQ(index.Get(slot).ref, (RecordRef{1, 8, 100}));
+  EXPECT_EQ(index.PayloadShare(slot).segment, SegmentId(1));
+  EXPECT_EQ(index.PayloadLsn(slot), Lsn(1));
 }
 
 TEST(HashIndexTest, KeysAreBytesOfAnyLength) {

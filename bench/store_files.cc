@@ -116,9 +116,9 @@ StatusOr<RawRead> ReadRaw(const std::string& directory, int depth) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < depth; ++thread) {
     threads.emplace_back([&] {
-      AlignedBuffer buffer(kPieceBytes);
+      AlignedBuffer buffer(kHugePageBytes);  // as the journal's own, or the pieces cost more
       for (size_t index = next++; index < pieces.size(); index = next++) {
-        const ssize_t got = pread(pieces[index].fd, buffer.data(), buffer.size(),
+        const ssize_t got = pread(pieces[index].fd, buffer.data(), kPieceBytes,
                                   static_cast<off_t>(pieces[index].offset));
         if (got < 0) failure = errno;
         bytes += static_cast<uint64_t>(std::max<ssize_t>(got, 0));

@@ -1,13 +1,13 @@
 #include "index/page_array.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "journal/base/bytes.h"
 
 namespace holdfast {
-
 Pages::Pages(size_t bytes) {
   if (bytes >= kOwnPagesMin) {
     void* const pages =
@@ -21,8 +21,12 @@ Pages::Pages(size_t bytes) {
 }
 
 void Pages::Release::operator()(std::byte* bytes) const {
-  if (region != nullptr) return;
-  if (mapped > 0) {
+  if (region != nullptr) {
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = AlignUp(reinterpret_cast<uintptr_t>(bytes), page);
+    const auto end = AlignDown(reinterpret_cast<uintptr_t>(bytes) + mapped, page);
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  } else if (mapped > 0) {
     munmap(bytes, mapped);
   } else {
     delete[] bytes;
@@ -42,7 +46,7 @@ Pages PageSpace::Take(size_t bytes) {
   }
   std::byte* const begin = region_->data() + used_;
   used_ += whole;
-  return Pages(region_, begin);
+  return Pages(region_, begin, bytes);
 }
 
 }  // namespace holdfast

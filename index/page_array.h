@@ -20,14 +20,14 @@ class Pages {
 
   Pages() = default;
   explicit Pages(size_t bytes);
-  // A part of `region`, from `begin` on, that nothing else was given.
-  Pages(std::shared_ptr<HugePages> region, std::byte* begin)
-      : bytes_(begin, Release{.mapped = 0, .region = std::move(region)}) {}
+  // A part of `region` that nothing else was given.
+  Pages(std::shared_ptr<HugePages> region, std::byte* begin, size_t bytes)
+      : bytes_(begin, Release{.mapped = bytes, .region = std::move(region)}) {}
   std::byte* data() const { return bytes_.get(); }
 
  private:
   struct Release {
-    size_t mapped;                      // bytes; 0: of the heap, or of a region
+    size_t mapped;                      // bytes; 0: of the heap
     std::shared_ptr<HugePages> region;  // goes with the last of its parts, and its space
     void operator()(std::byte* bytes) const;
   };
@@ -37,9 +37,9 @@ class Pages {
 // Where arrays that are used together and end together get their memory. What is beyond
 // kPlainBytes lies one behind the other in regions of huge pages: a look at a table of many
 // megabytes costs no miss of the TLB then, and its first use no fault for every 4 KiB. A region
-// goes when all that lies in it has gone. Below, arrays have memory by themselves: a small store is
-// not to take pages of 2 MiB.
-// Threads: one at a time.
+// goes when all that lies in it has gone; until then whole pages of what has gone are given back.
+// Below, arrays have memory by themselves: a small store is not to take pages of 2 MiB. Threads:
+// one at a time.
 class PageSpace {
  public:
   static constexpr size_t kPlainBytes = size_t{4} << 20;  // of all that was taken

@@ -55,6 +55,20 @@ TEST(PageSpaceTest, ArraysBeginWithZerosAndDoNotMeet) {
   }
 }
 
+TEST(PageSpaceTest, WhatGoesTakesNothingOfItsNeighbours) {
+  constexpr size_t kCount = Pages::kOwnPagesMin / 8 + 1;
+  PageSpace space(size_t{4} << 20);
+  std::vector<PageArray<uint64_t>> arrays;
+  for (uint64_t number = 0; number < 400; ++number) {
+    std::fill_n(arrays.emplace_back(kCount, space).get(), kCount, number + 1);
+  }
+  for (uint64_t number = 0; number < 400; number += 2) arrays[number] = PageArray<uint64_t>();
+  for (uint64_t number = 1; number < 400; number += 2) {
+    const uint64_t* const array = arrays[number].get();
+    ASSERT_TRUE(std::all_of(array, array + kCount, [&](uint64_t v) { return v == number + 1; }));
+  }
+}
+
 TEST(PageSpaceTest, LargeArraysLieOneBehindTheOtherOnceThereAreMany) {
   constexpr size_t kCount = size_t{100} << 10;
   PageSpace space(size_t{16} << 20);

@@ -21,6 +21,10 @@ class LiveBytes {
     uint64_t bytes = 0;
   };
 
+  LiveBytes() = default;
+  LiveBytes(const LiveBytes&) = delete;  // it looks into its own shares
+  LiveBytes& operator=(const LiveBytes&) = delete;
+
   void Add(SegmentId segment, uint64_t bytes) {
     Share& share = At(segment);
     ++share.records;

@@ -125,7 +125,7 @@ struct PendingDelivery {
   uint32_t attempt = 0;  // pushes counted
   DeliveryPhase phase = DeliveryPhase::kWaiting;
   absl::Duration due_in;  // until it is looked at next; zero: now, or nothing waits for a time
-  absl::Duration age;     // since its put
+  absl::Duration age;     // since its put, to a hundredth of a second
 };
 
 struct PendingFilter {

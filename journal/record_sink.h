@@ -22,7 +22,8 @@ enum class Claim {
   kReclaim,  // states again what is alive, so that a segment can go: may use one more
 };
 
-// A mutation is: encode (no lock) → take the sequencer → Reserve → judge against the state →
+// A mutation, made by its own thread or by one that holds the sequencer already, is: encode (no
+// lock) → take the sequencer → Reserve → judge against the state →
 // Append → release → answer with a Commit. Between Reserve and Append nothing may release the
 // sequencer.
 class RecordSink : public CommitSource {
@@ -40,7 +41,7 @@ class RecordSink : public CommitSource {
   virtual Status Reserve(uint64_t batch_bytes, Claim claim)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
 
-  // False: Reserve may have to wait.
+  // True: Reserve answers at once, and does not release the sequencer meanwhile.
   virtual bool HasRoom(uint64_t batch_bytes, Claim claim) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) = 0;
 

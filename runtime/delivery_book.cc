@@ -197,6 +197,7 @@ absl::Duration DeliveryBook::OldestOf(uint32_t client) const {
 }
 
 uint32_t DeliveryBook::OpenFor(uint32_t client, std::shared_ptr<Channel> channel) {
+  CHECK(channel != nullptr);
   Client& of = clients_[client];
   const auto closed = std::find(of.channels.begin(), of.channels.end(), nullptr);
   const auto number = static_cast<uint32_t>(closed - of.channels.begin());

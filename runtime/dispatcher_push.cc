@@ -177,7 +177,7 @@ void DispatcherCore::ChannelClosed(std::string_view name, const Channel* channel
     MutexLock lock(mu_);
     const uint32_t client = book_.FindClient(name);
     if (client == kNone) return;
-    // All have the same timeout: what is due first was pushed first.
+    // All have the same timeout: what is due first was pushed first, to a grain of the wheel.
     std::vector<std::tuple<absl::Duration, size_t, Slot>> pushed;
     for (const Slot slot : book_.Close(client, channel)) {
       // What is being pushed or ended finds out by itself.

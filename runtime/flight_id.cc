@@ -1,6 +1,7 @@
 #include "runtime/flight_id.h"
 
 #include <charconv>
+#include <cstring>
 
 #include "journal/base/check.h"
 

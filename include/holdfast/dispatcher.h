@@ -325,6 +325,7 @@ class Dispatcher {
   virtual void Resubscribe(const Resubscription& to, std::function<void(absl::Status)> done) = 0;
 
   // A client has one more connection; what waited for one goes out, what is due longest first.
+  // Needs: `channel` is not null
   virtual void ChannelOpened(std::string_view client, std::shared_ptr<Channel> channel) = 0;
   // One of them is gone: what was pushed over it and not acknowledged is due at once for another.
   // Unknown ones change nothing.

@@ -276,6 +276,14 @@ TEST_F(DlqTest, AStoreInUseIsLockedButMayBeLookedAt) {
 TEST_F(DlqTest, ADamagedOneStopsWhatNeedsItAndCanBePurged) {
   {
     ASSERT_OK_AND_ASSIGN(const auto engine, OpenForWriting(/*space_ratio=*/100));
+    // A hundred times what is alive is more than the store will ever take, so nothing is compacted.
+    for (uint64_t i = 0; i < 8; ++i) {
+      ASSERT_OK(engine->deliveries()
+                    .Put({.id = "large-" + std::to_string(i),
+                          .epoch = 1,
+                          .event = std::string(4'000, 'e')})
+                    .Wait());
+    }
     for (uint64_t i = 1; i <= 40; ++i) ASSERT_OK(engine->offsets().Write({"t", "c", 0}, i).Wait());
     ASSERT_OK(engine->Close());
   }

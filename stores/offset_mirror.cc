@@ -48,9 +48,13 @@ OffsetMirror::~OffsetMirror() {
 }
 
 StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
+  MutexLock flush(flush_mu_);
   RETURN_IF_ERROR(membership_.Fence(partition).status());
   const absl::Duration now = clock_.Now();
   Mirrored found{.offsets = {}, .cursor = {}, .seen = {}, .at = now};
+  for (const Ownership& owned : membership_.Owned()) {
+    if (owned.partition == partition) found.token = owned.token;
+  }
   const auto take = [&found](const MetaEntry& entry) -> Status {
     const auto names = ParseMetaKey(kOffsets, 4, entry.key);
     if (!names.ok()) return absl::OkStatus();
@@ -94,7 +98,8 @@ std::map<SourceKey, OffsetMirror::Risen> OffsetMirror::ReadRisen(
     MutexLock lock(mu_);
     for (const Ownership& owned : membership_.Owned()) {
       if (only.has_value() && owned.partition != *only) continue;
-      if (!mirrored_.contains(owned.partition)) continue;
+      const auto restored = mirrored_.find(owned.partition);
+      if (restored == mirrored_.end() || restored->second.token != owned.token) continue;
       risen[owned.partition];
       topics.insert(owned.partition.topic);
     }

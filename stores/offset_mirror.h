@@ -67,7 +67,8 @@ class OffsetMirror final : public OwnershipGuard {
   // of both. Comes after Membership::Acquire and before the first event of the partition.
   // Errors: kPermissionDenied  kStaleOwner: it is not this instance's
   //         kUnavailable       the Meta, or the journal failed
-  StatusOr<MirroredPartition> Restore(const SourceKey& partition) ABSL_LOCKS_EXCLUDED(mu_);
+  StatusOr<MirroredPartition> Restore(const SourceKey& partition)
+      ABSL_LOCKS_EXCLUDED(mu_, flush_mu_);
 
   bool Owns(const SourceKey& partition) override { return membership_.Owns(partition); }
   bool MayAcknowledge(const SourceKey& partition) override {
@@ -91,7 +92,8 @@ class OffsetMirror final : public OwnershipGuard {
   struct Mirrored {
     std::map<std::string, uint64_t> offsets;  // by client
     std::optional<uint64_t> cursor, seen;
-    absl::Duration at;  // everything that was confirmed here before this is there
+    absl::Duration at;   // everything that was confirmed here before this is there
+    uint64_t token = 0;  // of the ownership under which it was read: it counts under no other
   };
   // What is higher here, and confirmed.
   struct Risen {
@@ -118,8 +120,10 @@ class OffsetMirror final : public OwnershipGuard {
   Clock& clock_;
   const OffsetMirrorOptions options_;
 
-  Mutex flush_mu_;  // Taken first: one flush at a time. Held across calls of the Meta.
-  Mutex mu_;        // Never held across one.
+  // Taken first: one flush or restore at a time, so that what one learns of an ownership that is
+  // over says nothing of the next. Held across calls of the Meta.
+  Mutex flush_mu_;
+  Mutex mu_;  // Never held across one.
   CondVar wake_;
   std::map<SourceKey, Mirrored> mirrored_ ABSL_GUARDED_BY(mu_);  // of what was restored
   OffsetMirrorStats stats_ ABSL_GUARDED_BY(mu_);

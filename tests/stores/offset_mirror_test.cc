@@ -114,6 +114,32 @@ TEST_F(OffsetMirrorTest, AnOwnerThatWasReplacedMirrorsNothing) {
   EXPECT_EQ(entry->value, "1 12 ");
 }
 
+// What it knew of the Meta when it was the owner before says nothing now.
+// Proves: S9
+TEST_F(OffsetMirrorTest, AnOwnerThatComesBackMirrorsNothingBeforeItHasRead) {
+  Member one(meta_, clock_, "one", 1), two(meta_, clock_, "two", 2);
+  ASSERT_OK(one.TakeOver());
+  one.Write("billing", 11);
+  ASSERT_OK(one.mirror().Flush());
+  ASSERT_OK(one.membership().Release(kPartition));
+  ASSERT_OK(two.TakeOver());
+  two.Write("billing", 40);
+  ASSERT_OK(two.mirror().Flush());
+  ASSERT_OK(two.membership().Release(kPartition));
+
+  one.Write("billing", 20);  // late, of the time when it was the owner
+  ASSERT_OK(one.membership().Acquire(kPartition).status());
+  ASSERT_OK(one.mirror().Flush());
+  ASSERT_OK(one.mirror().Restore(kPartition));
+  EXPECT_EQ(one.Read("billing"), 40u);
+  EXPECT_TRUE(one.mirror().MayAcknowledge(kPartition));
+  one.Write("billing", 41);
+  ASSERT_OK(one.mirror().Flush());
+  ASSERT_OK(one.membership().Release(kPartition));
+  ASSERT_OK(two.TakeOver());
+  EXPECT_EQ(two.Read("billing"), 41u);
+}
+
 TEST_F(OffsetMirrorTest, OnlyWhatRoseIsWritten) {
   Member one(meta_, clock_, "one", 1);
   ASSERT_OK(one.TakeOver());

@@ -120,10 +120,9 @@ class OffsetMirror final : public OwnershipGuard {
   Clock& clock_;
   const OffsetMirrorOptions options_;
 
-  // Taken first: one flush or restore at a time, so that what one learns of an ownership that is
-  // over says nothing of the next. Held across calls of the Meta.
-  Mutex flush_mu_;
-  Mutex mu_;  // Never held across one.
+  // What a flush learns of an ownership that is over must say nothing of the next one.
+  Mutex flush_mu_;  // Taken first: one flush or restore at a time. Held across calls of the Meta.
+  Mutex mu_;        // Never held across one.
   CondVar wake_;
   std::map<SourceKey, Mirrored> mirrored_ ABSL_GUARDED_BY(mu_);  // of what was restored
   OffsetMirrorStats stats_ ABSL_GUARDED_BY(mu_);

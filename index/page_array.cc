@@ -8,6 +8,7 @@
 #include "journal/base/bytes.h"
 
 namespace holdfast {
+
 Pages::Pages(size_t bytes) {
   if (bytes >= kOwnPagesMin) {
     void* const pages =

@@ -10,6 +10,8 @@ namespace {
 constexpr int kLooksMax = 48;
 constexpr int kLooksATry = 8;
 
+Claim ClaimOf(const StoreBatch& batch) { return batch.grows() ? Claim::kGrow : Claim::kShrink; }
+
 }  // namespace
 
 void StoreWriter::Route(RecordType type, RecordJudge& judge) {
@@ -51,13 +53,11 @@ Commit StoreWriter::Finish(WaitingWrite& write) {
 
 // One round: whoever comes meanwhile is not far from the sequencer itself.
 void StoreWriter::WriteWaiting() {
-  const auto claim = [](WaitingWrite& write) {
-    return write.batch().grows() ? Claim::kGrow : Claim::kShrink;
-  };
   waiting_.TakeEach(
       [&](WaitingWrite& write) {
         sink_.sequencer().AssertHeld();
-        return sink_.HasRoom(write.batch().draft().batch_bytes(), claim(write));
+        StoreBatch& batch = write.batch();
+        return sink_.HasRoom(batch.draft().batch_bytes(), ClaimOf(batch));
       },
       [&](WaitingWrite& write) {
         sink_.sequencer().AssertHeld();
@@ -67,7 +67,7 @@ void StoreWriter::WriteWaiting() {
 
 Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
   BatchDraft& draft = batch.draft();
-  Status room = sink_.Reserve(draft.batch_bytes(), batch.grows() ? Claim::kGrow : Claim::kShrink);
+  Status room = sink_.Reserve(draft.batch_bytes(), ClaimOf(batch));
   if (!room.ok()) return Commit(std::move(room));
 
   const size_t count = draft.count();

@@ -6,7 +6,8 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kPooledMax = 8;
+// Of the largest groups that the ring holds.
+constexpr uint64_t kRingGroups = 8;
 
 uint64_t GroupBytesFor(uint64_t batch_bytes) {
   return AlignUp(kGroupHeaderBytes + batch_bytes, kBlockBytes);
@@ -18,7 +19,9 @@ uint64_t PlaceOf(const GroupBuffer& group) {
 }  // namespace
 
 GroupAssembler::GroupAssembler(SegmentSet& segments, uint64_t group_bytes_max)
-    : segments_(segments), group_bytes_max_(group_bytes_max) {
+    : segments_(segments),
+      group_bytes_max_(group_bytes_max),
+      ring_(AlignedBuffer::Untouched(kRingGroups * group_bytes_max)) {
   CHECK(group_bytes_max >= kBlockBytes);
   CHECK(IsAligned(group_bytes_max, kBlockBytes));
 }
@@ -54,45 +57,61 @@ void GroupAssembler::PushLink(Link link, const GroupHeader& header) {
 }
 
 void GroupAssembler::OnWritten(GroupNumber number) {
-  std::unique_ptr<GroupBuffer> group = std::move(outgoing_[number - outgoing_first_]);
-  CHECK(group != nullptr);
+  Closed& closed = closed_[number - closed_first_];
+  CHECK(!closed.written);
+  closed.written = true;
   --outgoing_count_;
-  if (group->capacity() == group_bytes_max_ && pool_.size() < kPooledMax) {
-    pool_.push_back(std::move(group));
-  }
-  while (!outgoing_.empty() && outgoing_.front() == nullptr) {
-    outgoing_.pop_front();
-    ++outgoing_first_;
-  }
+  if (closed.group->owns_memory()) closed.group->Forget();
 }
 
 std::optional<std::string> GroupAssembler::Find(const RecordRef& ref, Lsn lsn) const {
   if (open_ != nullptr) {
     if (std::optional<std::string> record = open_->Find(ref, lsn)) return record;
   }
-  for (const std::unique_ptr<GroupBuffer>& group : outgoing_) {
-    if (group == nullptr) continue;
-    if (std::optional<std::string> record = group->Find(ref, lsn)) return record;
-  }
-  return std::nullopt;
+  const uint64_t place = uint64_t{ref.segment} << 32 | ref.offset;
+  const auto behind =
+      std::upper_bound(closed_.begin(), closed_.end(), place,
+                       [](uint64_t wanted, const Closed& c) { return wanted < PlaceOf(*c.group); });
+  if (behind == closed_.begin()) return std::nullopt;
+  return std::prev(behind)->group->Find(ref, lsn);
 }
 
-uint64_t GroupAssembler::unwritten_place() const {
-  if (!outgoing_.empty()) return PlaceOf(*outgoing_.front());
+uint64_t GroupAssembler::kept_from() const {
+  if (!closed_.empty()) return PlaceOf(*closed_.front().group);
   return (segments_.active().header.segment.value() << 32) | segments_.end();
 }
 
 std::unique_ptr<GroupBuffer> GroupAssembler::TakeBuffer(uint64_t bytes) {
-  if (bytes > group_bytes_max_ || pool_.empty()) {
-    return std::make_unique<GroupBuffer>(std::max(bytes, group_bytes_max_));
+  if (bytes <= group_bytes_max_) {
+    if (ring_.size() - ring_end_ < group_bytes_max_ && Vacate(ring_end_, ring_.size())) {
+      ring_end_ = 0;
+    }
+    if (ring_.size() - ring_end_ >= group_bytes_max_ &&
+        Vacate(ring_end_, ring_end_ + group_bytes_max_)) {
+      return std::make_unique<GroupBuffer>(ring_.span().subspan(ring_end_, group_bytes_max_));
+    }
   }
-  std::unique_ptr<GroupBuffer> buffer = std::move(pool_.back());
-  pool_.pop_back();
-  return buffer;
+  return std::make_unique<GroupBuffer>(std::max(bytes, group_bytes_max_));
+}
+
+bool GroupAssembler::Vacate(uint64_t begin, uint64_t end) {
+  for (; !closed_.empty(); closed_.pop_front(), ++closed_first_) {
+    const Closed& oldest = closed_.front();
+    const ByteView memory = oldest.group->memory();
+    if (!memory.empty() && !oldest.group->owns_memory()) {
+      const auto at = static_cast<uint64_t>(memory.data() - ring_.data());
+      if (at + oldest.group->length() <= begin || at >= end) return true;
+    }
+    if (!oldest.written) return false;
+  }
+  return true;
 }
 
 void GroupAssembler::Push(std::unique_ptr<GroupBuffer> group) {
-  outgoing_.push_back(std::move(group));
+  if (!group->owns_memory()) {
+    ring_end_ = static_cast<uint64_t>(group->memory().data() - ring_.data()) + group->length();
+  }
+  closed_.push_back({std::move(group)});
   ++outgoing_count_;
 }
 

@@ -1,5 +1,5 @@
-// GroupAssembler: where batches go. The open group, the closed ones until they are written, the
-// memory of both, and the turn to the next segment.
+// GroupAssembler: where batches go. The open group, the closed ones, the memory of both, and the
+// turn to the next segment.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,17 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "journal/commit_queue.h"
 #include "journal/group_buffer.h"
+#include "journal/io/aligned_buffer.h"
 #include "journal/segment_set.h"
 
 namespace holdfast {
 
 // Group numbers are those of CommitQueue: one is used up by each Close and each PushLink.
+// Groups lie one behind the other in a ring, and are found there by readers until the ring comes
+// round: what was appended last costs no read.
 // Threads: guarded by its owner.
 class GroupAssembler {
  public:
@@ -39,27 +41,35 @@ class GroupAssembler {
   void PushLink(Link link, const GroupHeader& header);
 
   // A group that is closed and not written yet.
-  GroupBuffer& Outgoing(GroupNumber number) { return *outgoing_[number - outgoing_first_]; }
+  GroupBuffer& Outgoing(GroupNumber number) { return *closed_[number - closed_first_].group; }
   size_t outgoing_count() const { return outgoing_count_; }
-  // Its memory is used again.
+  // Its memory may be used again.
   void OnWritten(GroupNumber number);
 
-  // The record, if its group is not written yet.
+  // The record, if its group is still in memory. One that is not written yet is.
   std::optional<std::string> Find(const RecordRef& ref, Lsn lsn) const;
-  // Every batch at a lower place (segment << 32 | offset) is written.
-  uint64_t unwritten_place() const;
+  // No batch at a lower place (segment << 32 | offset) is in memory.
+  uint64_t kept_from() const;
 
  private:
+  struct Closed {
+    std::unique_ptr<GroupBuffer> group;
+    bool written = false;
+  };
   std::unique_ptr<GroupBuffer> TakeBuffer(uint64_t bytes);
+  // Gives up the oldest groups, as far as they lie between these places of the ring. False: one of
+  // them is not written.
+  bool Vacate(uint64_t begin, uint64_t end);
   void Push(std::unique_ptr<GroupBuffer> group);
 
   SegmentSet& segments_;  // Borrowed from the same owner.
   const uint64_t group_bytes_max_;
-  std::unique_ptr<GroupBuffer> open_;                  // null: none has a place yet
-  std::deque<std::unique_ptr<GroupBuffer>> outgoing_;  // null: written already
-  GroupNumber outgoing_first_ = 1;
-  size_t outgoing_count_ = 0;
-  std::vector<std::unique_ptr<GroupBuffer>> pool_;  // of group_bytes_max_ each
+  AlignedBuffer ring_;
+  uint64_t ring_end_ = 0;              // where the next group goes, if it fits in there
+  std::unique_ptr<GroupBuffer> open_;  // null: none has a place yet
+  std::deque<Closed> closed_;          // in order of place, and that of the ring
+  GroupNumber closed_first_ = 1;
+  size_t outgoing_count_ = 0;  // of those in closed_, not written yet
 };
 
 }  // namespace holdfast

@@ -43,7 +43,7 @@ RecordRef GroupBuffer::Add(const BatchDraft& draft, Lsn first) {
 void GroupBuffer::Seal(GroupHeader header, Epoch epoch) {
   CHECK(!empty());
   for (const Batch& batch : batches_) {
-    SealBatch(bytes_.span().subspan(batch.place, batch.length),
+    SealBatch(bytes_.subspan(batch.place, batch.length),
               {.length = batch.length,
                .first_lsn = batch.first,
                .records = batch.records,
@@ -56,7 +56,13 @@ void GroupBuffer::Seal(GroupHeader header, Epoch epoch) {
       std::min<size_t>(batches_.size(), std::numeric_limits<uint16_t>::max()));
   header.records = Narrow<uint32_t>(records_);
   header.first_lsn = batches_.front().first;
-  SealGroup(bytes_.span().first(length()), header, life_, offset_);
+  SealGroup(bytes_.first(length()), header, life_, offset_);
+}
+
+void GroupBuffer::Forget() {
+  bytes_ = {};
+  own_ = AlignedBuffer();
+  batches_.clear();
 }
 
 std::optional<std::string> GroupBuffer::Find(const RecordRef& ref, Lsn lsn) const {
@@ -72,7 +78,7 @@ std::optional<std::string> GroupBuffer::Find(const RecordRef& ref, Lsn lsn) cons
     return std::nullopt;
   }
   const StatusOr<ByteView> record =
-      NthRecord(bytes_.view().subspan(place + kBatchHeaderBytes, batch->length - kBatchHeaderBytes),
+      NthRecord(memory().subspan(place + kBatchHeaderBytes, batch->length - kBatchHeaderBytes),
                 lsn - batch->first);
   CHECK_OK(record);
   return std::string(AsText(*record));

@@ -1,4 +1,4 @@
-// GroupBuffer: the bytes of one group, from the first batch to the end of its write.
+// GroupBuffer: the bytes of one group, from the first batch until their memory is used again.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ namespace holdfast {
 //          under it (they touch different bytes).
 class GroupBuffer {
  public:
-  explicit GroupBuffer(uint64_t capacity) : bytes_(capacity) {}
+  // In memory that is somebody else's and starts at a multiple of kIoAlignment, or of its own.
+  explicit GroupBuffer(ByteSpan memory) : bytes_(memory) {}
+  explicit GroupBuffer(uint64_t capacity) : own_(capacity), bytes_(own_.span()) {}
 
   // Empties it and gives it a place. `room` = bytes from there to the end of the segment.
   void Open(const Life& life, uint64_t offset, uint64_t room);
@@ -36,17 +38,22 @@ class GroupBuffer {
   // filled in here.
   void Seal(GroupHeader header, Epoch epoch);
 
+  // Gives back memory of its own: what it held is found no more.
+  void Forget();
+
   // The record `lsn` of the batch at `ref`; none if that batch is not in this group.
   std::optional<std::string> Find(const RecordRef& ref, Lsn lsn) const;
 
   bool empty() const { return batches_.empty(); }
   uint64_t capacity() const { return bytes_.size(); }
+  ByteView memory() const { return bytes_; }
+  bool owns_memory() const { return own_.size() > 0; }
   uint64_t offset() const { return offset_; }  // of the group in its segment
   uint64_t length() const { return AlignUp(used_, kBlockBytes); }
   uint64_t end() const { return offset_ + length(); }
   const Life& life() const { return life_; }
   // What is to be written at offset(). Needs: sealed.
-  ByteView sealed() const { return bytes_.view().first(length()); }
+  ByteView sealed() const { return memory().first(length()); }
 
  private:
   struct Batch {
@@ -56,7 +63,8 @@ class GroupBuffer {
     uint16_t records = 0;
   };
 
-  AlignedBuffer bytes_;
+  AlignedBuffer own_;
+  ByteSpan bytes_;
   Life life_;
   uint64_t offset_ = 0;
   uint64_t used_ = 0;   // header, batches and their padding

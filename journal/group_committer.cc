@@ -43,7 +43,7 @@ GroupCommitter::GroupCommitter(const GroupCommitterOptions& options, GroupCommit
       last_group_at_(caught_up_at_),
       callbacks_([this](Lsn lsn) { return OutcomeOf(lsn); }),
       reached_(parts.last.value()),
-      unwritten_place_(groups_.unwritten_place()) {
+      kept_from_(groups_.kept_from()) {
   if (!options_.threads) return;
   committer_ = std::thread([this] { CommitterLoop(); });
   callback_thread_ = std::thread([this] { callbacks_.Run(); });
@@ -161,9 +161,9 @@ void GroupCommitter::RunCallbacks() {
   if (!options_.threads) callbacks_.RunReady();
 }
 
-std::optional<std::string> GroupCommitter::FindUnwritten(const RecordRef& ref, Lsn lsn) {
+std::optional<std::string> GroupCommitter::FindInMemory(const RecordRef& ref, Lsn lsn) {
   const uint64_t place = (uint64_t{ref.segment} << 32) | ref.offset;
-  if (place < unwritten_place_.load(std::memory_order_acquire)) return std::nullopt;
+  if (place < kept_from_.load(std::memory_order_acquire)) return std::nullopt;
   MutexLock lock(mu_);
   return groups_.Find(ref, lsn);
 }
@@ -314,7 +314,7 @@ void GroupCommitter::OnCompleted(uint64_t id) {
       ++counts_.durable_writes;
     last_group_at_ = now;
     groups_.OnWritten(done.group);
-    unwritten_place_.store(groups_.unwritten_place(), std::memory_order_release);
+    kept_from_.store(groups_.kept_from(), std::memory_order_release);
   } else {
     ++counts_.flushes;
   }

@@ -78,8 +78,8 @@ class GroupCommitter {
   // Without threads: does what is due.
   void Tick() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The record, if it is in memory still because its group is not written.
-  std::optional<std::string> FindUnwritten(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
+  // The record, if its group is in memory still. One that is not written yet is.
+  std::optional<std::string> FindInMemory(const RecordRef& ref, Lsn lsn) ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- For the appender and the upkeep: all under the lock ---
   Mutex& mu() const ABSL_LOCK_RETURNED(mu_) { return mu_; }
@@ -172,7 +172,7 @@ class GroupCommitter {
 
   // For eyes without the lock.
   std::atomic<uint64_t> reached_;
-  std::atomic<uint64_t> unwritten_place_;
+  std::atomic<uint64_t> kept_from_;
   std::atomic<bool> poisoned_ = false;
   Status poison_;                     // Written once, before poisoned_ is set.
   std::atomic<bool> ripe_ = false;    // the open group should go out

@@ -98,7 +98,7 @@ class RunningJournal final : public Journal {
   }
   void Kick() override { committer_.Kick(); }
   StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn) override {
-    if (std::optional<std::string> record = committer_.FindUnwritten(ref, lsn)) {
+    if (std::optional<std::string> record = committer_.FindInMemory(ref, lsn)) {
       return *std::move(record);
     }
     return reader_.Read(ref, lsn);
@@ -106,15 +106,15 @@ class RunningJournal final : public Journal {
   void ReadRecords(std::span<const Place> places, RecordBlock& records) override {
     size_t cold = 0;  // behind what was found: read together
     for (size_t i = 0; i < places.size(); ++i) {
-      const std::optional<std::string> unwritten =
-          committer_.FindUnwritten(places[i].ref, places[i].lsn);
-      if (!unwritten.has_value()) {
+      const std::optional<std::string> in_memory =
+          committer_.FindInMemory(places[i].ref, places[i].lsn);
+      if (!in_memory.has_value()) {
         ++cold;
         continue;
       }
       reader_.ReadMany(places.subspan(i - cold, cold), records);
       cold = 0;
-      records.Add(AsBytes(*unwritten));
+      records.Add(AsBytes(*in_memory));
     }
     reader_.ReadMany(places.last(cold), records);
   }

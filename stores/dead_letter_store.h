@@ -43,7 +43,6 @@ class JournalDeadLetterStore final : public DeadLetterStore,
   Status LoadSnapshot(ByteView entries, uint64_t expected) override;
   void Reset() override;
   Judgement Judge(const RawRecord& record, const JudgeContext& context) override;
-  void OnAppended(const BatchDraft&, Lsn) override {}
 
  private:
   // Every dead letter is an index entry; its attempt is the count of replays.

@@ -177,7 +177,6 @@ void JournalDeliveryStateStore::ApplyPut(const RawRecord& record, Lsn lsn, const
                             .epoch = put.epoch,
                             .due_ns = put.due_ns,
                             .attempt = Saturated(put.attempt)});
-  if (put_judged_) applied_puts_.push_back({lsn, slot});
 }
 
 void JournalDeliveryStateStore::Apply(const DeliveryReschedule& record, Lsn lsn) {
@@ -266,7 +265,6 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
         return Judgement::Refuse(slot == HashIndex::kNoSlot ? Lsn() : index.Get(slot).state_lsn,
                                  AlreadyExists("a delivery of this id is in flight"));
       }
-      put_judged_ = true;
       if (index.full()) {
         return Judgement::Refuse(
             Lsn(), Exhausted(Detail::kLimit, "{} deliveries are in flight, no more fit the index",
@@ -284,16 +282,6 @@ Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeC
     context.overlay.Set(pending, kDelivery, id, {.live = type == RecordType::kDeliveryPut});
   }
   return Judgement::Admit();
-}
-
-void JournalDeliveryStateStore::OnAppended(const BatchDraft& draft, Lsn first) {
-  payloads_.sequencer().AssertHeld();
-  for (const AppliedPut& put : applied_puts_) {
-    // Older ones are of a compaction, behind a put that was refused.
-    if (put.lsn >= first) payloads_.Remember(put.slot, put.lsn, draft.record(put.lsn - first));
-  }
-  applied_puts_.clear();
-  put_judged_ = false;
 }
 
 void JournalDeliveryStateStore::AddTo(EngineStats& stats) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string_view>
-#include <vector>
 
 #include "holdfast/delivery_state_store.h"
 #include "holdfast/engine.h"
@@ -47,7 +46,6 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   Status LoadSnapshot(ByteView entries, uint64_t expected) override;
   void Reset() override;
   Judgement Judge(const RawRecord& record, const JudgeContext& context) override;
-  void OnAppended(const BatchDraft& draft, Lsn first) override;
 
   // Adds what the cache did to `stats`.
   void AddTo(EngineStats& stats);
@@ -55,10 +53,6 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   uint64_t IndexBytes();
 
  private:
-  struct AppliedPut {
-    Lsn lsn;
-    HashIndex::Slot slot;
-  };
   void ApplyPut(const RawRecord& record, Lsn lsn, const RecordRef& ref);
   void Apply(const DeliveryReschedule& record, Lsn lsn);
   void Apply(const DeliveryRemove& record, Lsn lsn, const RecordRef& ref);
@@ -69,10 +63,6 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   AnswerMemory& answers_;
   PayloadIndex payloads_;
   Lsn newest_ ABSL_GUARDED_BY(payloads_.sequencer());  // record of this store
-  // Of the batch being appended. Only of one that was judged: what a replay or a compaction applies
-  // stays as hot or as cold as it was.
-  std::vector<AppliedPut> applied_puts_ ABSL_GUARDED_BY(payloads_.sequencer());
-  bool put_judged_ ABSL_GUARDED_BY(payloads_.sequencer()) = false;
 };
 
 }  // namespace holdfast

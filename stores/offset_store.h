@@ -47,7 +47,6 @@ class JournalOffsetStore final : public OffsetStore, public StateMachine, public
   Status LoadSnapshot(ByteView entries, uint64_t expected) override;
   void Reset() override;
   Judgement Judge(const RawRecord& record, const JudgeContext& context) override;
-  void OnAppended(const BatchDraft&, Lsn) override {}
 
   uint64_t Count();
 

@@ -298,10 +298,6 @@ std::optional<IndexState> PayloadIndex::StateOf(std::string_view key, Lsn payloa
   return state.payload_lsn == payload_lsn ? std::optional(state) : std::nullopt;
 }
 
-void PayloadIndex::Remember(HashIndex::Slot slot, Lsn lsn, ByteView record) {
-  if (index_.IsLive(slot) && index_.PayloadLsn(slot) == lsn) cache_.Insert(slot, lsn, record);
-}
-
 void PayloadIndex::SetPlace(HashIndex::Slot slot, const IndexState& state) {
   NoteChange();
   Release(slot);

@@ -58,9 +58,6 @@ class PayloadIndex {
   const ValueCache& cache() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return cache_; }
   // What is known of `key`, if its payload is the record `payload_lsn`.
   std::optional<IndexState> StateOf(std::string_view key, Lsn payload_lsn) const;
-  // Keeps the payload of a record that was just appended, unless it is outdated already.
-  void Remember(HashIndex::Slot slot, Lsn lsn, ByteView record)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_);
   // The payload of the key lies at `state` from now on: counted there as live, and no longer where
   // it lay before. A state that keeps its payload's place goes to index() alone.
   void SetPlace(HashIndex::Slot slot, const IndexState& state)

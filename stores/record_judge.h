@@ -36,8 +36,6 @@ class RecordJudge {
   // What `record` would do to the state that the earlier ones of its batch leave; tells the
   // overlay. Changes nothing. A record that leaves the state as it is is dropped.
   virtual Judgement Judge(const RawRecord& record, const JudgeContext& context) = 0;
-  // The batch was appended and applied; its first record has number `first`.
-  virtual void OnAppended(const BatchDraft& draft, Lsn first) = 0;
 };
 
 }  // namespace holdfast

@@ -16,9 +16,6 @@ Claim ClaimOf(const StoreBatch& batch) { return batch.grows() ? Claim::kGrow : C
 
 void StoreWriter::Route(RecordType type, RecordJudge& judge) {
   judges_[static_cast<size_t>(type)] = &judge;
-  if (std::find(all_judges_.begin(), all_judges_.end(), &judge) == all_judges_.end()) {
-    all_judges_.push_back(&judge);
-  }
 }
 
 Commit StoreWriter::Write(StoreBatch& batch) {
@@ -94,7 +91,6 @@ Commit StoreWriter::JudgeAndAppend(StoreBatch& batch) {
   if (!dropped_.empty()) draft.Drop(dropped_);
 
   const Lsn first = sink_.Append(draft);
-  for (RecordJudge* judge : all_judges_) judge->OnAppended(draft, first);
   // Everything that a dropped record rests on is older than the batch.
   CHECK(depends < first);
   return sink_.CommitAt(first + (draft.count() - 1), true);

@@ -47,7 +47,6 @@ class StoreWriter {
   const ForkGuard& fork_guard_;
   const StoreLimits limits_;
   std::array<RecordJudge*, 256> judges_{};  // Borrowed.
-  std::vector<RecordJudge*> all_judges_;
   WaitingWrites waiting_;
   BatchOverlay overlay_ ABSL_GUARDED_BY(sink_.sequencer());
   std::vector<size_t> dropped_ ABSL_GUARDED_BY(sink_.sequencer());  // records that change nothing

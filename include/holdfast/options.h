@@ -58,7 +58,8 @@ struct EngineOptions {
   // Events at least this large are stored compressed where that saves an eighth; 0 switches it off.
   uint64_t compress_event_bytes_min = 4096;
 
-  // Values kept in memory, least recently used out first; both bounds hold.
+  // Values that were read, kept in memory, least recently used out first; both bounds hold. What
+  // was put last is in memory besides: up to 8 MiB of journal.
   uint64_t value_cache_entries = 10'000;
   uint64_t value_cache_bytes = uint64_t{64} << 20;
 

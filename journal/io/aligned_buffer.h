@@ -15,8 +15,9 @@ namespace holdfast {
 // Strictest alignment that any file of any storage asks for.
 inline constexpr uint64_t kIoAlignment = 4096;
 
-// Zeroed bytes at a multiple of kIoAlignment; the size is rounded up to one. Every page is written
-// once, so a device never waits for the first touch. From 2 MiB on they lie in huge pages.
+// Bytes at a multiple of kIoAlignment; the size is rounded up to one. They are zeros, and every
+// page was written once, so a device never waits for the first touch. From 2 MiB on they lie in
+// huge pages.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
@@ -24,6 +25,14 @@ class AlignedBuffer {
   explicit AlignedBuffer(uint64_t bytes) {
     Allocate(bytes);
     CHECK(size_ == 0 || Data() != nullptr);
+  }
+  // For who writes all that a device gets: with any bytes in it, and pages take memory only when
+  // they are written. Without memory for it the process ends.
+  static AlignedBuffer Untouched(uint64_t bytes) {
+    AlignedBuffer buffer;
+    buffer.Map(bytes);
+    CHECK(buffer.size_ == 0 || buffer.Data() != nullptr);
+    return buffer;
   }
   // Errors: kResourceExhausted  kLimit: no memory for it
   static StatusOr<AlignedBuffer> Make(uint64_t bytes) {
@@ -43,13 +52,16 @@ class AlignedBuffer {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
   void Allocate(uint64_t bytes) {
+    Map(bytes);
+    if (size_ > 0 && Data() != nullptr) std::memset(Data(), 0, size_);
+  }
+  void Map(uint64_t bytes) {
     size_ = AlignUp(bytes, kIoAlignment);
     if (size_ >= kHugePageBytes) {
       large_ = HugePages(size_);
     } else {
       small_.reset(static_cast<std::byte*>(std::aligned_alloc(kIoAlignment, size_)));
     }
-    if (size_ > 0 && Data() != nullptr) std::memset(Data(), 0, size_);
   }
   std::byte* Data() const { return small_ != nullptr ? small_.get() : large_.data(); }
 

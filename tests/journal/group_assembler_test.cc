@@ -2,27 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/sim/sim_storage.h"
 #include "tests/support/status_matchers.h"
 
 namespace holdfast {
 namespace {
 
+constexpr uint64_t kSegmentBytes = 4 * kSegmentBytesMin;
+constexpr uint64_t kGroupBytesMax = 8192;
+
 class GroupAssemblerTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK(storage_.MakeFolder(kJournalFolder));
-    segments_ = std::make_unique<SegmentSet>(SegmentSet::Options{.segment_bytes = kSegmentBytesMin},
-                                             StoreIdentity{.salt = 7, .epoch = Epoch(2)},
-                                             SegmentSet::Start{.active = Make(1),
-                                                               .end = kFirstGroupOffset,
-                                                               .life_counter = 1});
-    groups_ = std::make_unique<GroupAssembler>(*segments_, 8192);
+    segments_ = std::make_unique<SegmentSet>(
+        SegmentSet::Options{.segment_bytes = kSegmentBytes},
+        StoreIdentity{.salt = 7, .epoch = Epoch(2)},
+        SegmentSet::Start{.active = Make(1), .end = kFirstGroupOffset, .life_counter = 1});
+    groups_ = std::make_unique<GroupAssembler>(*segments_, kGroupBytesMax);
   }
   Segment Make(uint64_t id) {
     SegmentHeader header;
     header.segment = SegmentId(id);
-    header.segment_bytes = kSegmentBytesMin;
+    header.segment_bytes = kSegmentBytes;
     header.life = id;
     StatusOr<Segment> made = SegmentSet::Make(storage_, {.header = header, .spare = {}});
     CHECK_OK(made.status());
@@ -35,6 +39,17 @@ class GroupAssemblerTest : public testing::Test {
     if (!groups_->Fits(draft.batch_bytes())) groups_->Open(draft.batch_bytes());
     return groups_->Add(draft, Lsn(lsn));
   }
+  // Whether the record is in memory, as it was added.
+  bool Has(const RecordRef& ref, uint64_t lsn) {
+    const std::optional<std::string> record = groups_->Find(ref, Lsn(lsn));
+    if (!record.has_value()) return false;
+    ByteView bytes = AsBytes(*record);
+    const StatusOr<RawRecord> raw = TakeRecord(bytes);
+    CHECK_OK(raw.status());
+    EXPECT_EQ(FieldsOf<OffsetAdvance>(*raw).next, lsn);
+    return true;
+  }
+  static uint64_t PlaceOf(const RecordRef& ref) { return uint64_t{ref.segment} << 32 | ref.offset; }
 
   SimStorage storage_;
   std::unique_ptr<SegmentSet> segments_;
@@ -50,30 +65,85 @@ TEST_F(GroupAssemblerTest, GroupsLieOneBehindTheOther) {
 
 TEST_F(GroupAssemblerTest, ALargeBatchGetsALargerGroup) {
   Add(1, 12'000);
-  EXPECT_GT(groups_->open_bytes(), 8192u);
+  EXPECT_GT(groups_->open_bytes(), kGroupBytesMax);
 }
 
-TEST_F(GroupAssemblerTest, RecordsAreFoundUntilTheirGroupIsWritten) {
-  const RecordRef first = Add(1);
-  EXPECT_TRUE(groups_->Find(first, Lsn(1)).has_value());
-  groups_->Close();
-  EXPECT_TRUE(groups_->Find(first, Lsn(1)).has_value());
-  EXPECT_LE(groups_->unwritten_place(), (uint64_t{1} << 32) | first.offset);
+TEST_F(GroupAssemblerTest, RecordsAreFoundUntilTheRingComesRound) {
+  std::vector<RecordRef> refs{{}};
+  for (uint64_t lsn = 1; lsn <= 40; ++lsn) {
+    refs.push_back(Add(lsn));
+    EXPECT_TRUE(Has(refs[lsn], lsn));
+    groups_->Close();
+    EXPECT_TRUE(Has(refs[lsn], lsn));
+    groups_->OnWritten(lsn);
+    EXPECT_TRUE(Has(refs[lsn], lsn));
+  }
+  uint64_t oldest = 40;
+  while (oldest > 1 && Has(refs[oldest - 1], oldest - 1)) --oldest;
+  // Eight of the largest groups are sixteen of a block, less what one of the largest may need.
+  EXPECT_LE(oldest, 40u - 12);
+  EXPECT_GT(oldest, 40u - 16);
+  for (uint64_t lsn = 1; lsn < oldest; ++lsn) EXPECT_FALSE(Has(refs[lsn], lsn));
+  EXPECT_GT(groups_->kept_from(), PlaceOf(refs[oldest - 1]));
+  EXPECT_LE(groups_->kept_from(), PlaceOf(refs[oldest]));
+}
+
+// A write that takes long holds the ring up, not the appenders.
+TEST_F(GroupAssemblerTest, AGroupThatIsNotWrittenKeepsItsMemory) {
+  std::vector<RecordRef> refs{{}};
+  for (uint64_t lsn = 1; lsn <= 30; ++lsn) {
+    refs.push_back(Add(lsn));
+    groups_->Close();
+    if (lsn > 1) groups_->OnWritten(lsn);
+    EXPECT_TRUE(Has(refs[1], 1));
+    EXPECT_LE(groups_->kept_from(), PlaceOf(refs[1]));
+  }
+  EXPECT_EQ(groups_->outgoing_count(), 1u);
+  EXPECT_TRUE(Has(refs[2], 2));
+  EXPECT_FALSE(Has(refs[30], 30));  // it had memory of its own
   groups_->OnWritten(1);
-  EXPECT_FALSE(groups_->Find(first, Lsn(1)).has_value());
-  EXPECT_GT(groups_->unwritten_place(), (uint64_t{1} << 32) | first.offset);
+  for (uint64_t lsn = 31; lsn <= 50; ++lsn) {
+    refs.push_back(Add(lsn));
+    groups_->Close();
+    groups_->OnWritten(lsn);
+    EXPECT_TRUE(Has(refs[lsn], lsn));
+  }
+  EXPECT_FALSE(Has(refs[1], 1));
+  EXPECT_TRUE(Has(refs[40], 40));
+}
+
+TEST_F(GroupAssemblerTest, ALargeGroupIsFoundUntilItIsWritten) {
+  const RecordRef before = Add(1);
+  groups_->Close();
+  const RecordRef large = Add(2, 12'000);
+  groups_->Close();
+  const RecordRef behind = Add(3);
+  groups_->Close();
+  groups_->OnWritten(1);
+  groups_->OnWritten(3);
+  EXPECT_TRUE(Has(large, 2));
+  groups_->OnWritten(2);
+  EXPECT_FALSE(Has(large, 2));
+  EXPECT_TRUE(Has(before, 1));
+  EXPECT_TRUE(Has(behind, 3));
+  for (uint64_t lsn = 4; lsn <= 30; ++lsn) {
+    Add(lsn);
+    groups_->Close();
+    groups_->OnWritten(lsn);
+  }
+  EXPECT_FALSE(Has(behind, 3));
 }
 
 // A later group that is written first does not hide an earlier one.
-TEST_F(GroupAssemblerTest, TheUnwrittenPlaceIsThatOfTheOldest) {
+TEST_F(GroupAssemblerTest, GroupsAreWrittenInAnyOrder) {
   const RecordRef first = Add(1);
   groups_->Close();
   Add(2);
   groups_->Close();
   groups_->OnWritten(2);
   EXPECT_EQ(groups_->outgoing_count(), 1u);
-  EXPECT_LE(groups_->unwritten_place(), (uint64_t{1} << 32) | first.offset);
-  EXPECT_TRUE(groups_->Find(first, Lsn(1)).has_value());
+  EXPECT_LE(groups_->kept_from(), PlaceOf(first));
+  EXPECT_TRUE(Has(first, 1));
 }
 
 TEST_F(GroupAssemblerTest, ALinkIsTheFirstGroupOfTheNextSegment) {

@@ -36,7 +36,7 @@ TEST(ColdReadTest, AFlipUnderAnOpenEngineIsToldForThatKeyOnly) {
     ASSERT_TRUE(opened.ok()) << opened.status();
     TickingEngine& engine = **opened;
     std::vector<Delivery> deliveries;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 120; ++i) {  // the newest are in memory still
       deliveries.push_back(MakeDelivery(engine, rng));
       ASSERT_TRUE(engine.deliveries().Put(deliveries.back()).Wait().ok());
     }

@@ -109,8 +109,8 @@ TEST(RacesTest, ARemovedDeliveryNeverComesBack) {
     std::vector<std::atomic<bool>> gone(kDeliveries);
     std::atomic<int> busy{2};
     const auto id_of = [](int i) { return "id-" + std::to_string(i); };
-    const auto event_of = [](int i) { return std::string(300 + static_cast<size_t>(i), 'e'); };
-    for (int i = 0; i < kDeliveries; ++i) {
+    const auto event_of = [](int i) { return std::string(2'500 + static_cast<size_t>(i), 'e'); };
+    for (int i = 0; i < kDeliveries; ++i) {  // more than stays in memory
       ASSERT_OK(store->deliveries().Put(DeliveryFor(id_of(i), event_of(i))).refused());
     }
     const auto remover = [&](int parity) {
@@ -174,6 +174,7 @@ TEST(RacesTest, AVisitThatReadsAheadShowsNothingThatWasRemoved) {
   SimStorage storage{SimDisk(), SimStorageOptions{.wait_really = true}};
   DeepStorage deep(storage);
   EngineOptions options;
+  options.segment_bytes = uint64_t{256} << 10;  // and as much stays in memory
   options.value_cache_entries = 0;
   options.commit_interval = absl::Milliseconds(1);
   auto engine = OpenEngineOn(deep, options, /*threads=*/true);

@@ -52,8 +52,9 @@ struct CaptureParts {
 // the simulator puts anything else in between. Threads: one at a time.
 class CheckpointCapture {
  public:
-  // How much is encoded under one hold of the sequencer, about: some 300 deliveries.
-  static constexpr size_t kChunkBytes = size_t{32} << 10;
+  // How much is encoded under one hold of the sequencer, about: some 20 deliveries, in less time
+  // than a writer looks for the sequencer before it sleeps. To be woken costs it ten times as much.
+  static constexpr size_t kChunkBytes = size_t{2} << 10;
 
   // Takes `from` and begins the file.
   // Errors: kFailedPrecondition  nothing was ever appended

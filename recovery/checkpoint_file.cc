@@ -4,11 +4,16 @@
 #include <map>
 #include <memory>
 
+#include "journal/base/one_ahead.h"
 #include "journal/io/aligned_buffer.h"
 #include "journal/io/read_window.h"
 
 namespace holdfast {
 namespace {
+
+// Blocks that are handed over at a time: enough that two threads that wait for each other cost
+// little, and little to hold.
+constexpr uint64_t kOpenedTogether = 4;
 
 Status ReadHead(Storage& storage, const StoreId& store_id, uint64_t salt, CheckpointFile& file) {
   ASSIGN_OR_RETURN(const std::unique_ptr<File> handle,
@@ -41,12 +46,21 @@ class Loader {
                      storage.OpenFile(file_.name(), OpenMode::kReadOnly, {.direct = true}));
     const ReadWindow::Closer closer(window_);
     RETURN_IF_ERROR(window_.Open(*handle));
-    uint64_t place = kCheckpointHeaderBytes;
-    for (uint64_t number = 0; number < file_.footer.blocks; ++number) {
-      ASSIGN_OR_RETURN(place, LoadBlock(static_cast<uint32_t>(number), place));
+    {
+      // The next blocks are read, checked and unpacked while the entries of these are taken.
+      OneAhead<Opened> blocks([this](Opened& opened) { return OpenBlocks(opened); });
+      if (handle->read_depth() > 1) blocks.Start();
+      for (;;) {
+        const StatusOr<Opened*> opened = blocks.Next();
+        // No memory there: neither good nor bad is known of the file.
+        if (!opened.ok()) return Unavailable(Detail::kIo, "{}", Message(opened.status()));
+        if (*opened == nullptr) break;
+        for (const Block& block : (*opened)->blocks) RETURN_IF_ERROR(TakeEntries(block));
+        RETURN_IF_ERROR((*opened)->failed);
+      }
     }
-    if (place != file_.footer.blocks_end) {
-      return DataLoss("its blocks end at {}, its footer says {}", place, file_.footer.blocks_end);
+    if (place_ != file_.footer.blocks_end) {
+      return DataLoss("its blocks end at {}, its footer says {}", place_, file_.footer.blocks_end);
     }
     for (const auto& [number, section] : sections_) {
       if (section.raw_bytes_left != 0) {
@@ -54,7 +68,7 @@ class Loader {
                         section.raw_bytes_left);
       }
     }
-    return CheckPadding(place);
+    return CheckPadding(place_);
   }
 
  private:
@@ -62,6 +76,15 @@ class Loader {
     StateMachine* machine = nullptr;
     uint64_t entries = 0;
     uint64_t raw_bytes_left = 0;
+  };
+  struct Block {
+    uint64_t place = 0;
+    uint32_t section = 0;
+    std::string entries;
+  };
+  struct Opened {
+    std::vector<Block> blocks;  // that passed their checks
+    Status failed;              // what stands behind them
   };
 
   // A section that nobody takes, or one that is missing, would be state that is lost without a
@@ -93,30 +116,52 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // Returns the place behind it.
-  StatusOr<uint64_t> LoadBlock(uint32_t number, uint64_t place) {
-    ASSIGN_OR_RETURN(const ByteView head, window_.At(place, kCheckpointBlockHeaderBytes));
+  // The next blocks, behind those of the call before. False: there are no more.
+  bool OpenBlocks(Opened& opened) {
+    opened.blocks.resize(std::min(kOpenedTogether, file_.footer.blocks - number_));
+    for (size_t i = 0; i < opened.blocks.size(); ++i) {
+      opened.failed = OpenBlock(opened.blocks[i]);
+      if (opened.failed.ok()) continue;
+      opened.blocks.resize(i);
+      return true;
+    }
+    return !opened.blocks.empty();
+  }
+
+  Status OpenBlock(Block& into) {
+    ASSIGN_OR_RETURN(const ByteView head, window_.At(place_, kCheckpointBlockHeaderBytes));
     const StatusOr<CheckpointBlock> block = DecodeCheckpointBlockHeader(head);
-    if (!block.ok()) return Annotate(block.status(), fmt::format("offset {}", place));
-    if (place + block->bytes() > file_.footer.blocks_end) {
-      return DataLoss("offset {}: a block crosses their end at {}", place, file_.footer.blocks_end);
+    if (!block.ok()) return Annotate(block.status(), fmt::format("offset {}", place_));
+    if (place_ + block->bytes() > file_.footer.blocks_end) {
+      return DataLoss("offset {}: a block crosses their end at {}", place_,
+                      file_.footer.blocks_end);
     }
-    ASSIGN_OR_RETURN(const ByteView bytes, window_.At(place, block->bytes()));
-    const StatusOr<ByteView> entries = OpenCheckpointBlock(*block, bytes, number, key_, scratch_);
-    if (!entries.ok()) return Annotate(entries.status(), fmt::format("offset {}", place));
-    const auto section = sections_.find(block->section);
-    if (section == sections_.end() || section->second.raw_bytes_left < entries->size()) {
-      return DataLoss("offset {}: more entries of section {} than its footer says", place,
-                      block->section);
+    ASSIGN_OR_RETURN(const ByteView bytes, window_.At(place_, block->bytes()));
+    const StatusOr<ByteView> entries =
+        OpenCheckpointBlock(*block, bytes, static_cast<uint32_t>(number_), key_, into.entries);
+    if (!entries.ok()) return Annotate(entries.status(), fmt::format("offset {}", place_));
+    if (!block->compressed) into.entries = AsText(*entries);  // it was a view of the window
+    into.place = place_;
+    into.section = block->section;
+    place_ += block->bytes();
+    ++number_;
+    return absl::OkStatus();
+  }
+
+  Status TakeEntries(const Block& block) {
+    const auto section = sections_.find(block.section);
+    if (section == sections_.end() || section->second.raw_bytes_left < block.entries.size()) {
+      return DataLoss("offset {}: more entries of section {} than its footer says", block.place,
+                      block.section);
     }
-    section->second.raw_bytes_left -= entries->size();
+    section->second.raw_bytes_left -= block.entries.size();
     if (StateMachine* machine = section->second.machine; machine != nullptr) {
-      if (const Status loaded = machine->LoadSnapshot(*entries, section->second.entries);
-          !loaded.ok()) {
-        return Annotate(loaded, fmt::format("offset {}, section {}", place, block->section));
+      const Status loaded = machine->LoadSnapshot(AsBytes(block.entries), section->second.entries);
+      if (!loaded.ok()) {
+        return Annotate(loaded, fmt::format("offset {}, section {}", block.place, block.section));
       }
     }
-    return place + block->bytes();
+    return absl::OkStatus();
   }
 
   Status CheckPadding(uint64_t place) {
@@ -132,8 +177,10 @@ class Loader {
   const CheckpointKey key_;
   const StateMachines* machines_;
   std::map<uint32_t, Section> sections_;
+  // Of who opens blocks: a thread of its own until they end.
   ReadWindow window_;
-  std::string scratch_;
+  uint64_t place_ = kCheckpointHeaderBytes;
+  uint64_t number_ = 0;
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ std::vector<CheckpointFile> ReadCheckpointFiles(Storage& storage, const std::vec
 // Errors: kDataLoss            a check fails, or the entries do not decode
 //         kFailedPrecondition  kNewerFormat: it has a section that no machine takes
 //                              kNone: a machine has no section in it, an earlier version wrote it
-//         kUnavailable, kNotFound  it could not be read, or is gone
+//         kUnavailable, kNotFound  it could not be read, for want of memory too, or is gone
 //         In every case the machines are to be Reset.
 Status LoadCheckpoint(Storage& storage, const CheckpointFile& file, uint64_t salt,
                       const StateMachines* machines);

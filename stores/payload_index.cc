@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "journal/base/one_ahead.h"
 #include "journal/format/codec.h"
 #include "journal/format/records.h"
 #include "stores/index_entry.h"
-#include "stores/one_ahead.h"
 
 namespace holdfast {
 namespace {

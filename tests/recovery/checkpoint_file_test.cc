@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "journal/format/codec.h"
+#include "recovery/checkpoint_writer.h"
 #include "recovery/evidence.h"
 #include "tests/recovery/captured.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_storage.h"
 
 namespace holdfast {
 namespace {
@@ -71,6 +75,88 @@ TEST_F(CheckpointFileTest, AMachineThatCameLaterMayLackItsSection) {
   more.Route(RecordType::kDeliveryPut, later);
   EXPECT_OK(Load(&more));
   EXPECT_EQ(machine.lsns(), UpTo(6));
+}
+
+// Takes numbers of eight bytes each, in order, up to one that it refuses.
+class NumberMachine final : public StateMachine {
+ public:
+  explicit NumberMachine(uint64_t refused) : refused_(refused) {
+    machines_.Route(RecordType::kDeliveryPut, *this);
+  }
+  void Apply(const RawRecord&, Lsn, const RecordRef&) override {}
+  Status LoadSnapshot(ByteView entries, uint64_t) override {
+    for (Decoder in(entries); in.remaining() > 0; ++taken_) {
+      if (in.Fixed<uint64_t>() != taken_ || taken_ == refused_) return DataLoss("refused");
+    }
+    return absl::OkStatus();
+  }
+  uint64_t taken() const { return taken_; }
+  const StateMachines& machines() const { return machines_; }
+
+ private:
+  const uint64_t refused_;
+  uint64_t taken_ = 0;
+  StateMachines machines_;
+};
+
+// With blocks opened ahead, in a thread, and without. Whichever of them is damaged or refused, what
+// stands before it was handed over, nothing behind it was, and the thread has ended.
+TEST(CheckpointBlocksTest, TheyAreTakenInOrderUpToTheFirstThatIsBad) {
+  constexpr uint64_t kNumbers = 200'000, kSalt = 7;
+  const auto write = [&](Storage& storage) {
+    StatusOr<std::unique_ptr<CheckpointWriter>> made =
+        CheckpointWriter::Create(storage, {.from = Lsn(5), .epoch = Epoch(1)}, kSalt);
+    CHECK_OK(made.status());
+    CheckpointWriter& writer = **made;
+    writer.BeginSection(static_cast<uint32_t>(RecordType::kDeliveryPut));
+    std::string entries;
+    for (uint64_t number = 0; number < kNumbers; ++number) {
+      Encoder(entries).Fixed(number);
+      if (entries.size() < 10'000 && number + 1 < kNumbers) continue;
+      CHECK_OK(writer.Add(entries));
+      entries.clear();
+    }
+    CHECK_OK(writer.EndSection(kNumbers));
+    CHECK_OK(writer.Finish(Lsn(5)));
+    CHECK_OK(writer.Publish().status());
+  };
+  TempDir directory;
+  const std::unique_ptr<Storage> real = OpenTestStorage(directory.path());
+  SimStorage simulated;
+  for (Storage* const storage : {real.get(), static_cast<Storage*>(&simulated)}) {
+    write(*storage);
+    const auto load = [&](NumberMachine& machine) {
+      const auto files = ReadCheckpointFiles(*storage, {Lsn(5)}, StoreId(), kSalt);
+      CHECK(files.size() == 1);
+      CHECK_OK(files[0].status);
+      return LoadCheckpoint(*storage, files[0], kSalt, &machine.machines());
+    };
+    NumberMachine whole(kNumbers);
+    ASSERT_OK(load(whole));
+    EXPECT_EQ(whole.taken(), kNumbers);
+    for (const uint64_t refused : {uint64_t{0}, kNumbers / 2, kNumbers - 1}) {
+      NumberMachine machine(refused);
+      EXPECT_FAILS(load(machine), kDataLoss, kDamage);
+      EXPECT_EQ(machine.taken(), refused);
+    }
+    ASSERT_OK_AND_ASSIGN(const auto file,
+                         storage->OpenFile(CheckpointFileName(Lsn(5)), OpenMode::kReadWrite, {}));
+    ASSERT_OK_AND_ASSIGN(const uint64_t bytes, file->Size());
+    uint64_t before = kNumbers;
+    for (uint64_t part = 9; part > 0; --part) {  // each damage before the last one
+      const uint64_t offset = kCheckpointHeaderBytes + (bytes - 3 * kBlockBytes) * part / 10;
+      std::byte byte;
+      ASSERT_OK(file->ReadAt(offset, {&byte, 1}).status());
+      byte ^= std::byte{0x10};
+      ASSERT_OK(file->WriteAt(offset, {&byte, 1}));
+      NumberMachine machine(kNumbers);
+      EXPECT_FAILS(load(machine), kDataLoss, kDamage);
+      EXPECT_LE(machine.taken(), before);
+      EXPECT_LT(machine.taken(), kNumbers);
+      before = machine.taken();
+    }
+    EXPECT_LT(before, kNumbers / 5);
+  }
 }
 
 TEST_F(CheckpointFileTest, OneThatIsGoneIsLeftOut) {

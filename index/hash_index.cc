@@ -102,10 +102,16 @@ HashIndex::Found HashIndex::FindOrInsert(std::string_view key, uint64_t hash) {
 
 // Keys fall into partitions by chance: nearly every one gets its mean and less than four standard
 // deviations. The others grow once.
-void HashIndex::Reserve(uint64_t keys) {
-  const uint64_t mean = std::min(keys, kKeysMax) / kPartitions;
+void HashIndex::Reserve(uint64_t keys, size_t key_bytes) {
+  keys = std::min(keys, kKeysMax);
+  const uint64_t mean = keys / kPartitions;
   const uint64_t most = mean + 4 * static_cast<uint64_t>(std::sqrt(static_cast<double>(mean))) + 8;
   const auto capacity = static_cast<uint32_t>(most * 16 / kFullOf16 + 1);
+  if (keys > size_) {
+    table_space_.Reserve(kPartitions * capacity * sizeof(uint64_t));
+    slot_space_.Reserve((keys - size_) * sizeof(PackedSlot));
+    keys_.Reserve(keys - size_, key_bytes);
+  }
   for (Partition& partition : partitions_) {
     if (partition.capacity < capacity) Grow(partition, capacity);
   }

@@ -63,8 +63,9 @@ class HashIndex {
   Found FindOrInsert(std::string_view key) { return FindOrInsert(key, HashOf(key)); }
 
   // For many keys at once: make room first, hash a block of keys and Touch them, then insert them.
-  // Makes room for `keys` in all, so that adding them moves nothing.
-  void Reserve(uint64_t keys);
+  // Makes room for `keys` in all, of about `key_bytes` each, so that adding them moves nothing and
+  // seldom waits for memory.
+  void Reserve(uint64_t keys, size_t key_bytes);
   uint64_t HashOf(std::string_view key) const { return hash_(key, seed_); }
   // Brings the places where searches for them begin into the cache, side by side. Real reads: the
   // processors measured drop a good part of prefetches that miss the TLB.

@@ -4,10 +4,27 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 #include "journal/base/bytes.h"
 
 namespace holdfast {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+
+// Leaves every byte as it is, whoever writes there meanwhile. A system that knows no such call does
+// nothing.
+void TouchBackwards(std::byte* begin, std::byte* end, const std::stop_token& stop) {
+  const size_t pages = AlignUp(end - begin, kHugePageBytes) / kHugePageBytes;
+  for (size_t left = pages; left > 0 && !stop.stop_requested(); --left) {
+    std::byte* const page = begin + (left - 1) * kHugePageBytes;
+    madvise(page, std::min<size_t>(kHugePageBytes, end - page), MADV_POPULATE_WRITE);
+  }
+}
+
+}  // namespace
 
 Pages::Pages(size_t bytes) {
   if (bytes >= kOwnPagesMin) {
@@ -34,17 +51,34 @@ void Pages::Release::operator()(std::byte* bytes) const {
   }
 }
 
+bool PageSpace::HasRoom(size_t bytes) {
+  if (region_ != nullptr && region_->size() - used_ >= bytes) return true;
+  auto region = std::make_shared<HugePages>(std::max(region_bytes_, bytes));
+  if (region->data() == nullptr) return false;
+  region_ = std::move(region);
+  used_ = 0;
+  return true;
+}
+
+void PageSpace::Reserve(size_t bytes) {
+  if (bytes <= kPlainBytes || !HasRoom(bytes)) return;
+  taken_ = std::max<uint64_t>(taken_, kPlainBytes);
+  std::byte* const begin = region_->data() + AlignDown(used_, kHugePageBytes);
+  std::byte* const end = region_->data() + used_ + bytes;
+  try {
+    toucher_ = std::jthread([region = region_, begin, end](const std::stop_token& stop) {
+      TouchBackwards(begin, end, stop);
+    });
+  } catch (const std::system_error&) {
+    return;  // No more threads to be had: who uses the pages first waits for them.
+  }
+}
+
 Pages PageSpace::Take(size_t bytes) {
-  constexpr size_t kCacheLine = 64;
   taken_ += bytes;
   if (bytes < Pages::kOwnPagesMin || taken_ <= kPlainBytes) return Pages(bytes);
   const size_t whole = AlignUp(bytes, kCacheLine);
-  if (region_ == nullptr || region_->size() - used_ < whole) {
-    auto region = std::make_shared<HugePages>(std::max(region_bytes_, whole));
-    if (region->data() == nullptr) return Pages(bytes);
-    region_ = std::move(region);
-    used_ = 0;
-  }
+  if (!HasRoom(whole)) return Pages(bytes);
   std::byte* const begin = region_->data() + used_;
   used_ += whole;
   return Pages(region_, begin, bytes);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <type_traits>
 
 #include "journal/base/huge_pages.h"
@@ -47,12 +48,20 @@ class PageSpace {
   // What does not fill the end of a region is left free, so it is many times what is taken.
   explicit PageSpace(size_t region_bytes) : region_bytes_(region_bytes) {}
   Pages Take(size_t bytes);
+  // For who is about to take and use so many bytes, one array after the other. Where that is much,
+  // they lie in one region, and a thread touches its pages, from the last to the first: the system
+  // clears one page there while another is used here. Ends with the space, or at the next call.
+  void Reserve(size_t bytes);
 
  private:
+  // Whether so many bytes are left in the newest region; a new one is made where they are not.
+  bool HasRoom(size_t bytes);
+
   size_t region_bytes_;
   uint64_t taken_ = 0;
   std::shared_ptr<HugePages> region_;  // the newest; the arrays in it hold it too
   size_t used_ = 0;                    // of it
+  std::jthread toucher_;               // holds the region too
 };
 
 // Threads: as an array.

@@ -36,6 +36,9 @@ constexpr size_t kSettledTogether = 64;
 // Entries of a checkpoint whose places in the index are fetched side by side.
 constexpr size_t kLoadedTogether = 64;
 
+// Room is made for keys as long as the first, which may be an odd one: at most so long.
+constexpr size_t kUsualKeyBytesMax = 64;
+
 // The record in `bytes` is one about `key`.
 Status CheckKey(ByteView bytes, std::string_view key, const RecordRef& ref) {
   const StatusOr<RawRecord> record = TakeRecord(bytes);
@@ -324,7 +327,6 @@ bool PayloadIndex::WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string
 }
 
 Status PayloadIndex::LoadSnapshot(ByteView entries, uint64_t expected) {
-  if (index_.size() == 0) index_.Reserve(expected);
   std::array<IndexEntry, kLoadedTogether> block;
   std::array<uint64_t, kLoadedTogether> hashes;
   Decoder in(entries);
@@ -334,6 +336,8 @@ Status PayloadIndex::LoadSnapshot(ByteView entries, uint64_t expected) {
       ASSIGN_OR_RETURN(block[count], TakeIndexEntry(in));
       hashes[count] = index_.HashOf(block[count].key);
     }
+    if (index_.size() == 0)
+      index_.Reserve(expected, std::min(block[0].key.size(), kUsualKeyBytesMax));
     index_.Touch(std::span(hashes).first(count));
     if (index_.full()) return DataLoss("more keys than an index holds");
     for (size_t i = 0; i < count; ++i) {

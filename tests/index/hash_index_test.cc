@@ -209,7 +209,7 @@ TEST(HashIndexTest, SlotsOfErasedKeysAreUsedAgain) {
 TEST(HashIndexTest, RoomThatWasReservedIsTheRoomThatIsNeeded) {
   constexpr int kKeys = 200'000;
   HashIndex reserved(1), grown(1);
-  reserved.Reserve(kKeys);
+  reserved.Reserve(kKeys, 5);
   const uint64_t before = reserved.memory_bytes();
   for (int i = 0; i < kKeys; ++i) {
     const std::string key = std::to_string(i);
@@ -225,8 +225,8 @@ TEST(HashIndexTest, RoomThatWasReservedIsTheRoomThatIsNeeded) {
   }
   // Less than there is, or nothing, changes nothing.
   const uint64_t bytes = reserved.memory_bytes();
-  reserved.Reserve(0);
-  reserved.Reserve(kKeys / 2);
+  reserved.Reserve(0, 5);
+  reserved.Reserve(kKeys / 2, 5);
   EXPECT_EQ(reserved.memory_bytes(), bytes);
   EXPECT_EQ(reserved.size(), static_cast<uint64_t>(kKeys));
   // And more may come than was foreseen.
@@ -241,7 +241,7 @@ TEST(HashIndexTest, TouchingChangesNothing) {
   for (int i = 0; i < 1'000; ++i) hashes.push_back(index.HashOf(std::to_string(i)));
   index.Touch(hashes);  // nothing is there yet
   EXPECT_EQ(index.size(), 0u);
-  index.Reserve(1'000);
+  index.Reserve(1'000, 16);
   index.Touch(hashes);
   for (int i = 0; i < 1'000; ++i) {
     const auto found = index.FindOrInsert(std::to_string(i), hashes[static_cast<size_t>(i)]);

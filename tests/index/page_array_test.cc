@@ -80,6 +80,34 @@ TEST(PageSpaceTest, LargeArraysLieOneBehindTheOtherOnceThereAreMany) {
   larger[(size_t{20} << 20) - 1] = std::byte{1};
 }
 
+// The thread that touches pages must leave alone what is written there meanwhile, and may outlast
+// neither the space nor the memory.
+TEST(PageSpaceTest, WhatWasReservedIsTouchedWhileItIsUsed) {
+  constexpr size_t kBytes = size_t{20} << 20, kCount = size_t{100} << 10;
+  for (const bool all : {true, false}) {
+    PageSpace space(size_t{4} << 20);
+    space.Reserve(PageSpace::kPlainBytes);  // not worth it
+    space.Reserve(kBytes);
+    std::vector<PageArray<uint64_t>> arrays;
+    for (uint64_t number = 0; number < (all ? kBytes / kCount : 1); ++number) {
+      const PageArray<uint64_t>& array = arrays.emplace_back(kCount / 8, space);
+      if (number > 0) {
+        EXPECT_EQ(array.get(), arrays[number - 1].get() + kCount / 8);
+      }
+      ASSERT_TRUE(
+          std::all_of(array.get(), array.get() + kCount / 8, [](uint64_t v) { return v == 0; }));
+      std::fill_n(array.get(), kCount / 8, number + 1);
+    }
+    space.Reserve(2 * kBytes);  // the first thread ends
+    space = PageSpace(size_t{4} << 20);
+    for (uint64_t number = 0; number < arrays.size(); ++number) {
+      const uint64_t* const array = arrays[number].get();
+      ASSERT_TRUE(
+          std::all_of(array, array + kCount / 8, [&](uint64_t v) { return v == number + 1; }));
+    }
+  }
+}
+
 TEST(PageSpaceTest, AnArrayOutlivesItsSpace) {
   PageArray<uint64_t> array;
   {

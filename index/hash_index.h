@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -72,6 +73,13 @@ class HashIndex {
   void Touch(std::span<const uint64_t> hashes) const;
   // Needs: as above, and `hash` is HashOf(key)
   Found FindOrInsert(std::string_view key, uint64_t hash);
+
+  // Begins to fetch the place where a search for `key` will begin, and does not wait for it. Only
+  // worth its price where the tables are too large for a cache.
+  // Threads: any, beside the one that changes the index: a place that is outdated by then is
+  // fetched in vain.
+  void Prefetch(std::string_view key) const;
+  bool beyond_cache() const { return beyond_cache_.load(std::memory_order_relaxed); }
 
   // Forgets everything and gives its memory back.
   // Needs: there is no Snapshot
@@ -150,6 +158,13 @@ class HashIndex {
     uint64_t epoch = 0;
   };
 
+  // Where the entries of a partition lie, for Prefetch: of two moments perhaps, so nothing is read
+  // there.
+  struct Shape {
+    std::atomic<uintptr_t> entries = 0;
+    std::atomic<uint32_t> capacity = 0;
+  };
+
   // Entry: fingerprint in the high half, slot + 1 in the low half; 0 is empty.
   struct Partition {
     PageArray<uint64_t> entries;
@@ -157,6 +172,7 @@ class HashIndex {
     uint32_t used = 0;
   };
 
+  static constexpr size_t kCacheLine = 64;
   static constexpr size_t kPartitions = 256;
   static constexpr size_t kSlotsPerChunk = 65'536;  // its pages are taken as they are used
   // Tables grow all at about the same time, in the same order: those of one region end together.
@@ -165,6 +181,8 @@ class HashIndex {
   static constexpr uint64_t kKeysMax = uint64_t{1} << 31;
   // A partition is at most 13/16 full, and after it grew by 6/5 at least 65/96.
   static constexpr uint32_t kFullOf16 = 13;
+  // Tables of so many entries are not all in the cache: 1 MiB together.
+  static constexpr uint32_t kPrefetchedMin = 512;
 
  public:
   static constexpr double kBytesPerKeyMax =
@@ -178,6 +196,7 @@ class HashIndex {
   }
   static void Place(Partition& partition, uint64_t entry);
   void Grow(Partition& partition);
+  void Publish(size_t number);
   void Grow(Partition& partition, uint32_t capacity);
 
   PackedSlot& At(Slot slot) const { return chunks_[slot / kSlotsPerChunk][slot % kSlotsPerChunk]; }
@@ -186,6 +205,8 @@ class HashIndex {
   const uint64_t seed_;
   const HashFunction hash_;
   std::array<Partition, kPartitions> partitions_;
+  std::array<Shape, kPartitions> shapes_;  // of partitions_
+  std::atomic<bool> beyond_cache_ = false;
   PageSpace table_space_{kTableSpaceBytes};
   PageSpace slot_space_{kSlotSpaceBytes};
   std::vector<PageArray<PackedSlot>> chunks_;

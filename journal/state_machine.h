@@ -28,6 +28,10 @@ class StateMachine {
   // Threads: the sequencer is held (while running), or nothing else runs yet (recovery).
   virtual void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) = 0;
 
+  // `record` will be offered to Restate soon: begins to fetch what that will look at.
+  // Threads: any; the sequencer is not needed, and another thread may hold it.
+  virtual void Expect(const RawRecord& record) const { (void)record; }
+
   // If the state still rests on `record`, which has number `lsn`: states that part of it anew, as
   // it is now, in one more record of `draft` or in its last one, and returns true. Applied under a
   // new number, that takes the place of `record` and of everything newer about the same key.

@@ -77,7 +77,9 @@ StatusOr<bool> Compactor::ReadPiece(uint64_t piece_bytes) {
     ByteView rest = reader_->batch().records;
     for (Lsn lsn = reader_->batch().header.first_lsn; !rest.empty(); lsn = lsn + 1) {
       const ByteView from = rest;
-      RETURN_IF_ERROR(TakeRecord(rest).status());
+      ASSIGN_OR_RETURN(const RawRecord record, TakeRecord(rest));
+      const StateMachine* machine = machines_.For(static_cast<RecordType>(record.header.type));
+      if (machine != nullptr) machine->Expect(record);
       const size_t begin = bytes_.size();
       bytes_ += AsText(from.first(from.size() - rest.size()));
       candidates_.push_back({.lsn = lsn, .begin = begin, .end = bytes_.size()});

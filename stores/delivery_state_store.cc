@@ -243,6 +243,19 @@ void JournalDeliveryStateStore::Reset() {
   newest_ = Lsn();
 }
 
+void JournalDeliveryStateStore::Expect(const BatchDraft& draft) const {
+  if (!payloads_.beyond_cache()) return;
+  for (size_t index = 0; index < draft.count(); ++index) {
+    const RawRecord record = draft.raw(index);
+    const auto type = static_cast<RecordType>(record.header.type);
+    if (std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes)) Expect(record);
+  }
+}
+
+void JournalDeliveryStateStore::Expect(const RawRecord& record) const {
+  payloads_.Prefetch(Decoder(record.fields).Bytes());
+}
+
 Judgement JournalDeliveryStateStore::Judge(const RawRecord& record, const JudgeContext& context) {
   payloads_.sequencer().AssertHeld();
   Decoder in(record.fields);

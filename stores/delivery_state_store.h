@@ -40,11 +40,13 @@ class JournalDeliveryStateStore final : public DeliveryStateStore,
   absl::Status Flush() override;
 
   void Apply(const RawRecord& record, Lsn lsn, const RecordRef& ref) override;
+  void Expect(const RawRecord& record) const override;
   bool Restate(const RawRecord& record, Lsn lsn, BatchDraft& draft) const override;
   uint64_t SnapshotEntries() const override;
   bool WriteSnapshot(uint64_t& cursor, size_t bytes_max, std::string& out) const override;
   Status LoadSnapshot(ByteView entries, uint64_t expected) override;
   void Reset() override;
+  void Expect(const BatchDraft& draft) const override;
   Judgement Judge(const RawRecord& record, const JudgeContext& context) override;
 
   // Adds what the cache did to `stats`.

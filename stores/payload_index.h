@@ -55,6 +55,9 @@ class PayloadIndex {
     return index_;
   }
   const HashIndex& index() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return index_; }
+  // As HashIndex's functions of these names. Threads: any, without the sequencer.
+  bool beyond_cache() const ABSL_NO_THREAD_SAFETY_ANALYSIS { return index_.beyond_cache(); }
+  void Prefetch(std::string_view key) const ABSL_NO_THREAD_SAFETY_ANALYSIS { index_.Prefetch(key); }
   const ValueCache& cache() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(sequencer_) { return cache_; }
   // What is known of `key`, if its payload is the record `payload_lsn`.
   std::optional<IndexState> StateOf(std::string_view key, Lsn payload_lsn) const;

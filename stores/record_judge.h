@@ -29,10 +29,13 @@ struct JudgeContext {
   bool put_must_be_new = false;  // StoreBatch::put_must_be_new
 };
 
-// Threads: the sequencer is held in every call.
+// Threads: the sequencer is held in every call but Expect.
 class RecordJudge {
  public:
   virtual ~RecordJudge() = default;
+  // The records of `draft` will be judged soon: begins to fetch what that and Apply will look at.
+  // Threads: any; the sequencer is not needed, and another thread may hold it.
+  virtual void Expect(const BatchDraft& draft) const { (void)draft; }
   // What `record` would do to the state that the earlier ones of its batch leave; tells the
   // overlay. Changes nothing. A record that leaves the state as it is is dropped.
   virtual Judgement Judge(const RawRecord& record, const JudgeContext& context) = 0;

@@ -16,12 +16,17 @@ Claim ClaimOf(const StoreBatch& batch) { return batch.grows() ? Claim::kGrow : C
 
 void StoreWriter::Route(RecordType type, RecordJudge& judge) {
   judges_[static_cast<size_t>(type)] = &judge;
+  if (std::find(each_judge_.begin(), each_judge_.end(), &judge) == each_judge_.end()) {
+    each_judge_.push_back(&judge);
+  }
 }
 
 Commit StoreWriter::Write(StoreBatch& batch) {
   if (!batch.refused().ok()) return Commit(batch.refused());
   if (Status owner = fork_guard_.Check(); !owner.ok()) return Commit(std::move(owner));
   if (batch.draft().empty()) return Commit();
+  // The misses of all its records at once, and before anybody waits for them.
+  for (const RecordJudge* judge : each_judge_) judge->Expect(batch.draft());
   WaitingWrite mine(batch);
   if (!sink_.sequencer().TryLock()) {
     waiting_.Offer(mine);

@@ -47,6 +47,7 @@ class StoreWriter {
   const ForkGuard& fork_guard_;
   const StoreLimits limits_;
   std::array<RecordJudge*, 256> judges_{};  // Borrowed.
+  std::vector<const RecordJudge*> each_judge_;
   WaitingWrites waiting_;
   BatchOverlay overlay_ ABSL_GUARDED_BY(sink_.sequencer());
   std::vector<size_t> dropped_ ABSL_GUARDED_BY(sink_.sequencer());  // records that change nothing

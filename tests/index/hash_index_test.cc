@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "journal/base/seeded_rng.h"
@@ -42,6 +44,34 @@ TEST(HashIndexTest, EveryFieldOfAStateComesBack) {
                          .attempt = UINT32_MAX - 3};
   index.Set(found.slot, state);
   EXPECT_EQ(index.Get(index.Find("key")), state);
+}
+
+TEST(HashIndexTest, ItSaysWhenItsTablesAreBeyondTheCache) {
+  HashIndex index(1);
+  for (int i = 0; i < 20'000; ++i) index.FindOrInsert(std::to_string(i));
+  EXPECT_FALSE(index.beyond_cache());
+  for (int i = 20'000; i < 200'000; ++i) index.FindOrInsert(std::to_string(i));
+  EXPECT_TRUE(index.beyond_cache());
+  index.Clear();
+  EXPECT_FALSE(index.beyond_cache());
+}
+
+// ThreadSanitizer sees what it must not read.
+TEST(HashIndexTest, OneThreadMayPrefetchWhileAnotherChangesIt) {
+  constexpr uint64_t kKeys = 300'000;  // its tables grow beyond the cache on the way
+  HashIndex index(1);
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    for (uint64_t i = 0; !done; ++i) index.Prefetch(std::to_string(i % kKeys));
+  });
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    const HashIndex::Slot slot = index.FindOrInsert(std::to_string(i)).slot;
+    if (i % 3 == 0) index.Erase(slot);
+  }
+  index.Clear();
+  EXPECT_EQ(index.Find("0"), HashIndex::kNoSlot);
+  done = true;
+  other.join();
 }
 
 TEST(HashIndexTest, EpochsAndDistancesOfAnySizeComeBack) {

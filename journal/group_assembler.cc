@@ -113,6 +113,11 @@ void GroupAssembler::Push(std::unique_ptr<GroupBuffer> group) {
   }
   closed_.push_back({std::move(group)});
   ++outgoing_count_;
+  // More than the ring has room for: of large groups, which never make it come round.
+  while (closed_.size() > ring_.size() / kBlockBytes && closed_.front().written) {
+    closed_.pop_front();
+    ++closed_first_;
+  }
 }
 
 }  // namespace holdfast

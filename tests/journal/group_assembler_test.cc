@@ -134,6 +134,28 @@ TEST_F(GroupAssemblerTest, ALargeGroupIsFoundUntilItIsWritten) {
   EXPECT_FALSE(Has(behind, 3));
 }
 
+// They never make the ring come round, so what is known of groups ends by number.
+TEST_F(GroupAssemblerTest, LargeGroupsAreForgottenInTheEnd) {
+  const RecordRef first = Add(1);
+  groups_->Close();
+  groups_->OnWritten(1);
+  for (uint64_t lsn = 2; lsn <= 16; ++lsn) {
+    Add(lsn, 9'000);
+    groups_->Close();
+    groups_->OnWritten(lsn);
+    EXPECT_TRUE(Has(first, 1));
+  }
+  for (uint64_t lsn = 17; lsn <= 18; ++lsn) {
+    Add(lsn, 9'000);
+    groups_->Close();
+  }
+  EXPECT_FALSE(Has(first, 1));
+  EXPECT_GT(groups_->kept_from(), PlaceOf(first));
+  EXPECT_EQ(groups_->outgoing_count(), 2u);
+  groups_->OnWritten(17);
+  groups_->OnWritten(18);
+}
+
 // A later group that is written first does not hide an earlier one.
 TEST_F(GroupAssemblerTest, GroupsAreWrittenInAnyOrder) {
   const RecordRef first = Add(1);

@@ -59,7 +59,7 @@ class RecordSink : public CommitSource {
   virtual void Kick() ABSL_LOCKS_EXCLUDED(sequencer_) = 0;
 
   // The record with number `lsn` in the batch at `ref`, as it stands there (header and fields),
-  // checked against the batch's checksum and for its LSN; from memory if it is not written yet.
+  // checked against the batch's checksum and for its LSN; from memory as long as it is there.
   // Errors: kDataLoss     the bytes fail a check
   //         kUnavailable  kIo: the read failed; try again
   virtual StatusOr<std::string> ReadRecord(const RecordRef& ref, Lsn lsn)

@@ -49,12 +49,10 @@ OffsetMirror::~OffsetMirror() {
 
 StatusOr<MirroredPartition> OffsetMirror::Restore(const SourceKey& partition) {
   MutexLock flush(flush_mu_);
-  RETURN_IF_ERROR(membership_.Fence(partition).status());
+  ASSIGN_OR_RETURN(const MetaCondition fence, membership_.Fence(partition));
   const absl::Duration now = clock_.Now();
-  Mirrored found{.offsets = {}, .cursor = {}, .seen = {}, .at = now};
-  for (const Ownership& owned : membership_.Owned()) {
-    if (owned.partition == partition) found.token = owned.token;
-  }
+  // The assignment's revision is the token of the ownership.
+  Mirrored found{.offsets = {}, .cursor = {}, .seen = {}, .at = now, .token = fence.revision};
   const auto take = [&found](const MetaEntry& entry) -> Status {
     const auto names = ParseMetaKey(kOffsets, 4, entry.key);
     if (!names.ok()) return absl::OkStatus();

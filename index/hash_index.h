@@ -172,7 +172,6 @@ class HashIndex {
     uint32_t used = 0;
   };
 
-  static constexpr size_t kCacheLine = 64;
   static constexpr size_t kPartitions = 256;
   static constexpr size_t kSlotsPerChunk = 65'536;  // its pages are taken as they are used
   // Tables grow all at about the same time, in the same order: those of one region end together.

@@ -20,10 +20,11 @@ class KeyArena {
   // Where a cautious owner stops adding: every handle can still be made for one more batch.
   static constexpr uint64_t kBytesMax = uint64_t{15} << 30;
 
-  // For who is about to add keys of so many bytes in all.
+  // For who is about to add so many keys of `key_bytes` each.
   void Reserve(uint64_t keys, size_t key_bytes) {
     space_.Reserve(keys * GranulesFor(key_bytes) * kGranuleBytes);
   }
+
   // Copies `key`.
   // Needs: key.size() <= kKeyBytesMax, bytes() < kBytesMax
   Handle Add(std::string_view key);

@@ -12,8 +12,6 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kCacheLine = 64;
-
 // Leaves every byte as it is, whoever writes there meanwhile. A system that knows no such call does
 // nothing.
 void TouchBackwards(std::byte* begin, std::byte* end, const std::stop_token& stop) {
@@ -51,7 +49,7 @@ void Pages::Release::operator()(std::byte* bytes) const {
   }
 }
 
-bool PageSpace::HasRoom(size_t bytes) {
+bool PageSpace::MakeRoom(size_t bytes) {
   if (region_ != nullptr && region_->size() - used_ >= bytes) return true;
   auto region = std::make_shared<HugePages>(std::max(region_bytes_, bytes));
   if (region->data() == nullptr) return false;
@@ -61,7 +59,7 @@ bool PageSpace::HasRoom(size_t bytes) {
 }
 
 void PageSpace::Reserve(size_t bytes) {
-  if (bytes <= kPlainBytes || !HasRoom(bytes)) return;
+  if (bytes <= kPlainBytes || !MakeRoom(bytes)) return;
   taken_ = std::max<uint64_t>(taken_, kPlainBytes);
   std::byte* const begin = region_->data() + AlignDown(used_, kHugePageBytes);
   std::byte* const end = region_->data() + used_ + bytes;
@@ -78,7 +76,7 @@ Pages PageSpace::Take(size_t bytes) {
   taken_ += bytes;
   if (bytes < Pages::kOwnPagesMin || taken_ <= kPlainBytes) return Pages(bytes);
   const size_t whole = AlignUp(bytes, kCacheLine);
-  if (!HasRoom(whole)) return Pages(bytes);
+  if (!MakeRoom(whole)) return Pages(bytes);
   std::byte* const begin = region_->data() + used_;
   used_ += whole;
   return Pages(region_, begin, bytes);

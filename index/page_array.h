@@ -11,6 +11,8 @@
 
 namespace holdfast {
 
+inline constexpr size_t kCacheLine = 64;
+
 // Bytes that are all zero. From kOwnPagesMin on they have pages of the system to themselves:
 // exactly so many, taken when they are first written, and given back with the object, whatever else
 // lies in the heap. Below, and where the system has no more mappings to give, they come from the
@@ -54,8 +56,9 @@ class PageSpace {
   void Reserve(size_t bytes);
 
  private:
-  // Whether so many bytes are left in the newest region; a new one is made where they are not.
-  bool HasRoom(size_t bytes);
+  // The newest region has so many bytes left then: a new one is made where it has not. False: there
+  // is no memory for one.
+  bool MakeRoom(size_t bytes);
 
   size_t region_bytes_;
   uint64_t taken_ = 0;

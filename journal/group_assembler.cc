@@ -94,30 +94,34 @@ std::unique_ptr<GroupBuffer> GroupAssembler::TakeBuffer(uint64_t bytes) {
   return std::make_unique<GroupBuffer>(std::max(bytes, group_bytes_max_));
 }
 
+std::optional<uint64_t> GroupAssembler::RingPlaceOf(const GroupBuffer& group) const {
+  if (group.memory().empty() || group.owns_memory()) return std::nullopt;
+  return static_cast<uint64_t>(group.memory().data() - ring_.view().data());
+}
+
 bool GroupAssembler::Vacate(uint64_t begin, uint64_t end) {
-  for (; !closed_.empty(); closed_.pop_front(), ++closed_first_) {
+  for (; !closed_.empty(); ForgetOldest()) {
     const Closed& oldest = closed_.front();
-    const ByteView memory = oldest.group->memory();
-    if (!memory.empty() && !oldest.group->owns_memory()) {
-      const auto at = static_cast<uint64_t>(memory.data() - ring_.data());
-      if (at + oldest.group->length() <= begin || at >= end) return true;
-    }
+    const std::optional<uint64_t> place = RingPlaceOf(*oldest.group);
+    if (place && (*place + oldest.group->length() <= begin || *place >= end)) return true;
     if (!oldest.written) return false;
   }
   return true;
 }
 
+void GroupAssembler::ForgetOldest() {
+  closed_.pop_front();
+  ++closed_first_;
+}
+
 void GroupAssembler::Push(std::unique_ptr<GroupBuffer> group) {
-  if (!group->owns_memory()) {
-    ring_end_ = static_cast<uint64_t>(group->memory().data() - ring_.data()) + group->length();
+  if (const std::optional<uint64_t> place = RingPlaceOf(*group)) {
+    ring_end_ = *place + group->length();
   }
   closed_.push_back({std::move(group)});
   ++outgoing_count_;
   // More than the ring has room for: of large groups, which never make it come round.
-  while (closed_.size() > ring_.size() / kBlockBytes && closed_.front().written) {
-    closed_.pop_front();
-    ++closed_first_;
-  }
+  while (closed_.size() > ring_.size() / kBlockBytes && closed_.front().written) ForgetOldest();
 }
 
 }  // namespace holdfast

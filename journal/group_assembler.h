@@ -57,9 +57,12 @@ class GroupAssembler {
     bool written = false;
   };
   std::unique_ptr<GroupBuffer> TakeBuffer(uint64_t bytes);
+  // Where the group begins in the ring; none: its memory is its own, or was.
+  std::optional<uint64_t> RingPlaceOf(const GroupBuffer& group) const;
   // Gives up the oldest groups, as far as they lie between these places of the ring. False: one of
   // them is not written.
   bool Vacate(uint64_t begin, uint64_t end);
+  void ForgetOldest();
   void Push(std::unique_ptr<GroupBuffer> group);
 
   SegmentSet& segments_;  // Borrowed from the same owner.

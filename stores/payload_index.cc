@@ -336,8 +336,9 @@ Status PayloadIndex::LoadSnapshot(ByteView entries, uint64_t expected) {
       ASSIGN_OR_RETURN(block[count], TakeIndexEntry(in));
       hashes[count] = index_.HashOf(block[count].key);
     }
-    if (index_.size() == 0)
+    if (index_.size() == 0) {
       index_.Reserve(expected, std::min(block[0].key.size(), kUsualKeyBytesMax));
+    }
     index_.Touch(std::span(hashes).first(count));
     if (index_.full()) return DataLoss("more keys than an index holds");
     for (size_t i = 0; i < count; ++i) {
